@@ -35,6 +35,13 @@ def handle():
 print("ready", flush=True)
 while True: handle()
 """
+SLEEP = """
+import time
+def retry():
+    sum(range(200000)); time.sleep(0.05)
+print("ready", flush=True)
+while True: retry()
+"""
 IDLE = """
 import threading
 print("ready", flush=True)
@@ -100,6 +107,13 @@ class Explain(harness.TestCase):
         found = self.explain(self.python(FSYNC))
         is_busy = found and found[0]["rule"] == "cpu" and found[0]["share"] > 0.8  # the machine: no time is left
         self.assertTrue(is_busy or "save" in {finding.get("function") for finding in found}, found)
+
+    def test_sleep(self):
+        """Sleeping is idle time, as in the tables: it is told as a time, not as a share of the busy time."""
+        run = Run(["explain", "-d", SECONDS, self.python(SLEEP).pid]).finish()
+        self.assertRegex(
+            run.stdout.decode(),
+            r"(?m)^\d\. retry \(<string>:\d\), called by <module>, sleeps between other work, for [\d.]+ s \(this may be fine\)\.$")
 
     def test_idle(self):
         run = Run(["explain", "-d", SECONDS, self.python(IDLE).pid]).finish()

@@ -34,7 +34,7 @@ const struct explain_rule explain_rules[N_RULES] = {
     [RULE_CHILD] = {"child", "waits for a child process", 30, true, "-c --blame"},
     [RULE_PEER] = {"peer", "waits for the other end of a connection or pipe", 20, false,
                    "--off-cpu --syscalls"},
-    [RULE_SLEEP] = {"sleep", "sleeps on purpose, between other work", 20, false, "--off-cpu"},
+    [RULE_SLEEP] = {"sleep", "sleeps between other work", 20, false, "--off-cpu"},
     [RULE_HOT] = {"hot", "computes", 25, true, "--on-cpu"},
 };
 
@@ -161,9 +161,9 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		           ? RULE_SWAP
 		           : RULE_FILE;
 	case WAIT_KIND_SOCKET:
-		return is_lookup(explanation, stack)                                   ? RULE_LOOKUP
-		       : wait && (is_call(wait, "accept") || is_call(wait, "accept4")) ? RULE_IDLE
-		                                                                       : RULE_PEER;
+		return is_lookup(explanation, stack)                   ? RULE_LOOKUP
+		       : wait_kind_has_no_work(WAIT_KIND_SOCKET, wait) ? RULE_IDLE
+		                                                       : RULE_PEER;
 	case WAIT_KIND_EVENT:
 		return is_lookup(explanation, stack) ? RULE_LOOKUP : RULE_IDLE;
 	case WAIT_KIND_PIPE:
@@ -215,7 +215,7 @@ static char *why_text(const struct explanation *explanation, const struct sample
 	const struct profile *profile = explanation->report->profile;
 
 	if (sample->wait == WAIT_NONE || rule == RULE_HOT || rule == RULE_CPU ||
-	    rule == RULE_CIRCLE)
+	    rule == RULE_SLEEP || rule == RULE_CIRCLE)
 		return memory_strdup("");
 	const char *descriptor = frame_name_descriptor(&profile->waits[sample->wait]);
 	const char *holder = strstr(descriptor, held_by);
@@ -298,7 +298,8 @@ static void add_up(struct explanation *explanation)
 		    waits_for_work(explanation, sample, rule))
 			continue;
 		add_row(explanation, sample, rule);
-		explanation->active_ns += (double)sample->wall_ns;
+		*(rule == RULE_SLEEP ? &explanation->sleep_ns : &explanation->active_ns) +=
+		    (double)sample->wall_ns;
 		explanation->ready_ns += rule == RULE_CPU ? (double)sample->wall_ns : 0;
 	}
 }
@@ -404,8 +405,8 @@ static void find_causes(const struct explanation *explanation, struct finding *f
 static double least_ns(const struct explanation *explanation, enum rule rule)
 {
 	const double ready_ns = rule == RULE_HOT ? explanation->ready_ns : 0;
-	const double share_ns =
-	    explain_rules[rule].least_percent * (explanation->active_ns - ready_ns) / 100;
+	const double whole_ns = explanation->active_ns + explanation->sleep_ns - ready_ns;
+	const double share_ns = explain_rules[rule].least_percent * whole_ns / 100;
 	const int percent = rule == RULE_CPU ? LEAST_READY_PERCENT : LEAST_THREAD_PERCENT;
 	const double thread_ns = percent * (double)explanation->report->profile->duration_ns / 100;
 

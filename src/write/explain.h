@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // explain: finds what takes a profile's time, and why. What samples do is sorted into the causes of
 // a table of rules; each rule says from which share on it is worth telling. Shares are of the time
-// in which threads were not idle.
+// in which threads were not idle, as in the tables of top and of a run; sleeping is idle there.
 #pragma once
 
 #include <stdbool.h>
@@ -83,8 +83,10 @@ struct explanation {
 	size_t n_places, places_capacity;
 	struct row *rows;
 	size_t n_rows, rows_capacity;
-	double *busy_ns, *total_ns;         // by thread
-	double active_ns, all_ns, ready_ns; // ready_ns: of the active time, waiting for a CPU
+	double *busy_ns, *total_ns; // by thread
+	double active_ns, all_ns;
+	double ready_ns; // of the active time, waiting for a CPU
+	double sleep_ns; // RULE_SLEEP: not active
 	struct finding findings[MAX_FINDINGS];
 	size_t n_findings;
 };

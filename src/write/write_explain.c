@@ -39,6 +39,11 @@ static char *place_text(const struct explanation *explanation, const struct plac
 	          : memory_printf("%s (%s)", name, base_name(function->file));
 }
 
+static double seconds(double ns)
+{
+	return ns / 1e9;
+}
+
 static int percent(double part, double whole)
 {
 	return whole > 0 ? (int)(100 * part / whole + 0.5) : 0;
@@ -63,7 +68,7 @@ static char *cause_text(const struct explanation *explanation, const struct caus
 	return text;
 }
 
-// Returns the finding as a sentence, a new string.
+// Returns what the finding is, without its share, a new string.
 static char *sentence(const struct explanation *explanation, const struct finding *finding)
 {
 	const struct report *report = explanation->report;
@@ -82,6 +87,21 @@ static char *sentence(const struct explanation *explanation, const struct findin
 	_cleanup_free_ char *caller = place_text(explanation, &places[finding->depth - 2], false);
 	return memory_printf("%s, called by %s, %s%s%s", where, caller, does, why[0] ? " " : "",
 	                     why);
+}
+
+// Returns the finding with how much time it takes, a new string. Sleeping has no share: it is not
+// active time.
+static char *told(const struct explanation *explanation, const struct finding *finding,
+                  const char *mark)
+{
+	_cleanup_free_ char *text = sentence(explanation, finding);
+	const char *doubt = explain_rules[finding->rule].is_sure ? "" : " (this may be fine)";
+
+	if (finding->rule == RULE_SLEEP)
+		return memory_printf("%s, for %s%.1f s%s%s", text, mark, seconds(finding->ns), mark,
+		                     doubt);
+	return memory_printf("%s%d %%%s %s%s", mark, percent(finding->ns, explanation->active_ns),
+	                     mark, text, doubt);
 }
 
 // Returns the command that shows the finding, a new string.
@@ -111,15 +131,10 @@ static char *command(const struct explanation *explanation, const struct finding
 	return text;
 }
 
-static double seconds(double ns)
-{
-	return ns / 1e9;
-}
-
 // Returns what to say if there is no finding.
 static const char *nothing(const struct explanation *explanation)
 {
-	if (explanation->active_ns * IDLE_PARTS < explanation->all_ns)
+	if ((explanation->active_ns + explanation->sleep_ns) * IDLE_PARTS < explanation->all_ns)
 		return "It is idle: its threads wait for work nearly all of the time.";
 	return "Nothing stands out: no single function, lock or wait takes much of it.";
 }
@@ -134,21 +149,18 @@ static void put_findings(const struct explanation *explanation, bool is_markdown
 		fputs("## What the profile shows\n\n", stream);
 	const char *raw = profile->n_processes > 0 ? profile->processes[0].name : "process";
 	_cleanup_free_ char *name = text_clean(raw, strlen(raw), TEXT_UNLIMITED);
-	fprintf(
-	    stream,
-	    "%s (%d): %.1f s, %zu thread%s. Together they were busy or kept from work for %.1f s: "
-	    "that is 100 %% below. For %.1f s they were idle.\n%s",
-	    name, report->pid, seconds((double)profile->duration_ns), profile->n_threads,
-	    text_plural(profile->n_threads), seconds(explanation->active_ns),
-	    seconds(explanation->all_ns - explanation->active_ns),
-	    explanation->n_findings || is_markdown ? "\n" : "");
+	fprintf(stream,
+	        "%s (%d): %.1f s, %zu thread%s. In total they were busy for %.1f s (computing "
+	        "or held up: 100 %% below) and idle for %.1f s.\n%s",
+	        name, report->pid, seconds((double)profile->duration_ns), profile->n_threads,
+	        text_plural(profile->n_threads), seconds(explanation->active_ns),
+	        seconds(explanation->all_ns - explanation->active_ns),
+	        explanation->n_findings || is_markdown ? "\n" : "");
 	for (size_t i = 0; i < explanation->n_findings; i++) {
 		const struct finding *finding = &explanation->findings[i];
-		_cleanup_free_ char *text = sentence(explanation, finding);
+		_cleanup_free_ char *text = told(explanation, finding, is_markdown ? "**" : "");
 		_cleanup_free_ char *look = command(explanation, finding);
-		fprintf(stream, "%zu. %s%d %%%s %s%s.\n", i + 1, is_markdown ? "**" : "",
-		        percent(finding->ns, explanation->active_ns), is_markdown ? "**" : "",
-		        explain_rules[finding->rule].is_sure ? "" : "Perhaps: ", text);
+		fprintf(stream, "%zu. %s.\n", i + 1, text);
 		for (size_t j = 0; j < finding->n_causes; j++) {
 			_cleanup_free_ char *cause = cause_text(explanation, &finding->causes[j]);
 			fprintf(stream, "   %sFor %d %% of that it is in %s.\n",
@@ -174,12 +186,9 @@ void explain_lines_init(struct explain_lines *lines, const struct report *report
 			lines->cpu_is_first |= i == 0;
 			continue; // report->cpu_wait says it
 		}
-		_cleanup_free_ char *text = sentence(&explanation, finding);
 		const struct place *places = explain_places(&explanation, finding->row);
 		lines->items[lines->n++] = (struct explain_line){
-		    .text = memory_printf(
-		        "%d %% %s%s", percent(finding->ns, explanation.active_ns),
-		        explain_rules[finding->rule].is_sure ? "" : "Perhaps: ", text),
+		    .text = told(&explanation, finding, ""),
 		    .function = memory_strdup(
 		        finding->depth == 0
 		            ? ""
@@ -233,7 +242,10 @@ static void put_json_finding(const struct explanation *explanation, const struct
 
 	json_open(json, '{');
 	json_key_string(json, "rule", explain_rules[finding->rule].name);
-	put_share(json, finding->ns / (explanation->active_ns ?: 1));
+	put_share(json,
+	          finding->ns / (explanation->active_ns +
+	                                 (finding->rule == RULE_SLEEP ? explanation->sleep_ns : 0)
+	                             ?: 1));
 	json_key_bool(json, "sure", explain_rules[finding->rule].is_sure);
 	if (finding->depth > 0) {
 		const struct place *place =
