@@ -14,6 +14,7 @@ import harness
 import pprof
 from harness import (
     LEAVES, LIBRARY, MAIN, NO_STACK, THREAD, UNNAMED, attach, name_of, read_symbols,
+    tried,
 )  # fmt: skip
 from page import Page
 from test_record import Recorded, report
@@ -561,6 +562,7 @@ class Blocked(harness.TestCase):
         self.assertEqual(int(bad), 0)
         self.assertEqual({s.pid for s in run.pprof.samples}, {target.pid})
 
+    @tried
     def test_stopped_target_stays_stopped(self):
         target = self.start_fixture("calls-O2", "spin")
         harness.wait_until_spinning(target)

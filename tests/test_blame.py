@@ -6,7 +6,7 @@ import sys
 
 import harness
 import pprof
-from harness import start_wrap
+from harness import start_wrap, tried
 from test_record import report
 
 SECONDS = "3"
@@ -38,6 +38,7 @@ class Blame(harness.TestCase):
         names = [name for name in chain if name in ("handle", "--", "collect", "write_journal", "keep_journal")]
         self.assertEqual(names, ["handle", "--", "collect", "write_journal", "--", "keep_journal"])
 
+    @tried
     def test_chain(self):
         run = blame("chain", "-t")
         self.check_chain(run, run.stdout.decode())
@@ -65,6 +66,7 @@ class Blame(harness.TestCase):
         self.assertEqual(kinds, {"lock"})
         self.assertIn(b"flush_journal", report(run.data, "--blame", "-f", "html")[0])
 
+    @tried
     def test_child(self):
         """A process that is waited for, if it is sampled too."""
         run = blame("child", "-c")
@@ -75,6 +77,7 @@ class Blame(harness.TestCase):
         self.assertFalse([s for s in alone.stacks() if "--" in s])
         self.assertIn("were for threads not sampled then", alone.stderr)
 
+    @tried
     def check_talk(self, way):
         """Who waits for an answer is shown what the process does that gives it, as its own clock says."""
         run = blame(way, "-c")

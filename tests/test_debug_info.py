@@ -10,6 +10,7 @@ import subprocess
 import threading
 
 import harness
+from harness import tried
 import pprof
 from test_record import Recorded, report
 
@@ -136,6 +137,7 @@ class TestCase(harness.TestCase):
         self.assertTrue(leaf.file.endswith("program.c"), leaf.file)
         return DEBUG
 
+    @tried
     def check(self, program, expected, *args, **run):
         run = self.profile(program, *args, **run)
         self.assertEqual(run.summary.truncated, 0, run.stderr)

@@ -12,7 +12,7 @@ import time
 import unittest.mock
 
 import harness
-from harness import LEAVES, MAIN, Run, start_wrap, wrap
+from harness import LEAVES, MAIN, Run, start_wrap, tried, wrap
 from terminal import Terminal, run_in_terminal
 
 SHELL = ["sh", "-c"]
@@ -404,6 +404,7 @@ class Sampling(harness.TestCase):
             run = wrap(SHELL + [f"exit {i}"], expect=i, hz=10000)
             self.assertGreaterEqual(run.summary.samples, 1)
 
+    @tried
     def test_outlives_duration(self):
         """A command that outlives -d runs on, untraced, and the profiler waits for it."""
         run = start_wrap(
