@@ -3,6 +3,7 @@
 // rather than by samples; and what kept them waiting.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,5 +44,5 @@ size_t cpu_waits_count_threads(const struct profile *profile);
 // Returns a line such as "waited 21.8 s for a CPU, and had one for 1.34 s: 8 threads share 1 CPU"
 // if the threads waited for CPUs for more than a fifth of the time in which they were not blocked,
 // and for more than a tenth of at_ns; else NULL. `n_threads`: as cpu_waits_count_threads. The
-// caller frees.
-char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads);
+// caller frees. Sets *ret_by_others to true if other processes, which use its CPUs, are the cause.
+char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads, bool *ret_by_others);

@@ -26,6 +26,7 @@ struct report {
 	const char *title;           // of a page; NULL: its process's name and pid
 	const char *const *comments; // NULL-terminated lines for formats that can hold them
 	const char *cpu_wait;        // one about waits for CPUs (cpu_waits.h); NULL: none
+	bool cpu_by_others;          // ...for which other processes are the cause
 	const struct explain_lines *findings; // for a page (write_explain.h); NULL: none
 	const char *input;                    // the recording that it is of; NULL: none
 	int pid;

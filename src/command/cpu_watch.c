@@ -86,9 +86,10 @@ struct cpu_waits cpu_watch_whole(const struct cpu_watch *watch)
 	return cpu_log_between(&watch->log, 0, INT64_MAX);
 }
 
-char *cpu_watch_text(const struct cpu_watch *watch, const struct profile *profile)
+char *cpu_watch_text(const struct cpu_watch *watch, const struct profile *profile,
+                     bool *ret_by_others)
 {
 	const struct cpu_waits figures = cpu_watch_whole(watch);
 
-	return cpu_waits_text(&figures, cpu_waits_count_threads(profile));
+	return cpu_waits_text(&figures, cpu_waits_count_threads(profile), ret_by_others);
 }

@@ -29,4 +29,5 @@ void cpu_watch_deinit(struct cpu_watch *watch);
 
 // Returns the figures of the whole run, and the line about it (cpu_waits_text).
 struct cpu_waits cpu_watch_whole(const struct cpu_watch *watch);
-char *cpu_watch_text(const struct cpu_watch *watch, const struct profile *profile);
+char *cpu_watch_text(const struct cpu_watch *watch, const struct profile *profile,
+                     bool *ret_by_others);

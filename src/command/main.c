@@ -488,8 +488,9 @@ static struct error *write_samples(struct session *session, struct symbols *symb
 		error = view_end(&session->view);
 	if (!error)
 		view_follow_waits(&session->view, &session->modules, symbols);
+	bool by_others = false;
 	_cleanup_free_ char *cpu_wait =
-	    error ? NULL : view_cpu_wait(&session->view, &session->cpus.log);
+	    error ? NULL : view_cpu_wait(&session->view, &session->cpus.log, &by_others);
 	if (!error && session->options.answers)
 		answer(session, symbols);
 	if (!error && session->output)
@@ -502,6 +503,7 @@ static struct error *write_samples(struct session *session, struct symbols *symb
 		                         .symbols = symbols,
 		                         .comments = comments,
 		                         .cpu_wait = cpu_wait,
+		                         .cpu_by_others = by_others,
 		                         .pid = session->pid,
 		                         .children = options_has_several(&session->options),
 		                     },
@@ -532,13 +534,16 @@ static void say_finding(struct session *session, const struct symbols *symbols)
 
 	if (!isatty(STDERR_FILENO) || options->waits_ns)
 		return;
-	_cleanup_free_ char *cpu_wait = cpu_watch_text(&session->cpus, &session->profile);
+	bool by_others;
+	_cleanup_free_ char *cpu_wait =
+	    cpu_watch_text(&session->cpus, &session->profile, &by_others);
 	write_report_explain(options,
 	                     &(struct report_source){
 	                         .part = session->record ? &session->profile : &session->view.part,
 	                         .modules = &session->modules,
 	                         .symbols = symbols,
 	                         .cpu_wait = cpu_wait,
+	                         .cpu_by_others = by_others,
 	                         .pid = session->pid,
 	                     },
 	                     &lines);
@@ -574,7 +579,9 @@ static struct error *write_profile(struct session *session)
 static void print_summary(struct session *session)
 {
 	const struct summary_counts counts = summary_count(&session->profile);
-	_cleanup_free_ char *cpu_wait = cpu_watch_text(&session->cpus, &session->profile);
+	bool by_others;
+	_cleanup_free_ char *cpu_wait =
+	    cpu_watch_text(&session->cpus, &session->profile, &by_others);
 
 	summary_print(&(struct summary){
 	    .stats = &session->stats,

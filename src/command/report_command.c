@@ -60,7 +60,8 @@ static struct error *write_view(const struct options *options, struct recording 
                                 struct view *view, struct output *output)
 {
 	const char *const comments[] = {recording->comment, NULL};
-	_cleanup_free_ char *cpu_wait = view_cpu_wait(view, &recording->cpu_log);
+	bool by_others;
+	_cleanup_free_ char *cpu_wait = view_cpu_wait(view, &recording->cpu_log, &by_others);
 	struct symbols found = {0};
 	struct symbols *symbols = &recording->symbols;
 
@@ -80,6 +81,7 @@ static struct error *write_view(const struct options *options, struct recording 
 	    .symbols = symbols,
 	    .comments = comments,
 	    .cpu_wait = cpu_wait,
+	    .cpu_by_others = by_others,
 	    .pid = recording->pid,
 	    .children = recording->children,
 	};

@@ -97,7 +97,9 @@ static struct error *write_profile(const struct options *asked, struct top_sourc
 	const struct profile view = slice_view(&slice, profile);
 	const struct cpu_waits cpus =
 	    cpu_log_between(&source->recording.cpu_log, part->from_ns, part->to_ns);
-	_cleanup_free_ char *cpu_wait = cpu_waits_text(&cpus, cpu_waits_count_threads(&view));
+	bool by_others;
+	_cleanup_free_ char *cpu_wait =
+	    cpu_waits_text(&cpus, cpu_waits_count_threads(&view), &by_others);
 	struct error *error = write_report(&options,
 	                                   &(struct report_source){
 	                                       .part = &view,
@@ -107,6 +109,7 @@ static struct error *write_profile(const struct options *asked, struct top_sourc
 	                                       .symbols = top_source_symbols(source),
 	                                       .comments = (const char *const[]){NULL},
 	                                       .cpu_wait = cpu_wait,
+	                                       .cpu_by_others = by_others,
 	                                       .pid = source->recording.pid,
 	                                       .children = source->recording.children,
 	                                   },

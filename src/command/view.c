@@ -129,7 +129,7 @@ void view_follow_waits(struct view *view, struct modules *modules, struct symbol
 		summary_print_blame(&blame);
 }
 
-char *view_cpu_wait(const struct view *view, const struct cpu_log *log)
+char *view_cpu_wait(const struct view *view, const struct cpu_log *log, bool *ret_by_others)
 {
 	const struct slice *slice = &view->slice;
 	const int64_t start_ns = view->whole->start_ns;
@@ -139,7 +139,7 @@ char *view_cpu_wait(const struct view *view, const struct cpu_log *log)
 	                    has_to ? slice->to_ns - start_ns : INT64_MAX);
 	const struct profile *part = view->options->waits_ns ? view->whole : &view->part;
 
-	return cpu_waits_text(&figures, cpu_waits_count_threads(part));
+	return cpu_waits_text(&figures, cpu_waits_count_threads(part), ret_by_others);
 }
 
 struct timeline *view_timeline(struct view *view)

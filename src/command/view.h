@@ -45,7 +45,7 @@ bool view_is_sliced(const struct view *view);
 
 // Returns the line about waits for CPUs in the view's part of the time (cpu_waits_text). The
 // caller frees; NULL: there is none.
-char *view_cpu_wait(const struct view *view, const struct cpu_log *log);
+char *view_cpu_wait(const struct view *view, const struct cpu_log *log, bool *ret_by_others);
 
 // Returns the timeline for struct report_source; NULL if the format shows none.
 struct timeline *view_timeline(struct view *view);

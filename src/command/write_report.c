@@ -94,6 +94,7 @@ static void make_report(const struct options *options, const struct report_sourc
 	    .title = options->title,
 	    .comments = source->comments,
 	    .cpu_wait = source->cpu_wait,
+	    .cpu_by_others = source->cpu_by_others,
 	    .input = options->recording,
 	    .pid = source->pid,
 	    .process_roots = source->children,

@@ -22,6 +22,7 @@ struct report_source {
 	const struct symbols *symbols;
 	const char *const *comments; // NULL-terminated
 	const char *cpu_wait;        // a line about waits for CPUs; NULL: none
+	bool cpu_by_others;          // ...for which other processes are the cause
 	int pid;
 	bool children; // it holds other processes, too
 };

@@ -14,6 +14,10 @@ enum {
 	LEAST_TIME = 10,    // ...if it is a tenth of all the time: else nobody feels it
 	LEAST_PERIODS = 10, // a limit that was used up in a tenth of its periods is the cause
 	LEAST_THREAD = 100, // a thread with a hundredth of the active time counts
+	// A process keeps itself waiting if it has four fifths of its CPUs' time, or if its threads
+	// want half as many CPUs again as it may use.
+	LEAST_USED_PERCENT = 80,
+	LEAST_WANTED_PERCENT = 150,
 };
 
 void cpu_log_add(struct cpu_log *log, const struct cpu_waits *figures)
@@ -124,28 +128,42 @@ static char *text_of_limit(const struct cpu_waits *figures)
 	                     limit, figures->n_throttled, figures->n_periods);
 }
 
-// Returns what kept the threads waiting, as far as that is known.
-static char *text_of_cause(const struct cpu_waits *figures, size_t n_threads)
+// True if the threads that want to run are too many for the CPUs.
+static bool wants_more(const struct cpu_waits *figures, size_t n_threads)
 {
+	const double all_ns = (double)figures->n_cpus * (double)figures->at_ns;
+	const double used_ns = (double)figures->cpu_ns;
+
+	return n_threads > figures->n_cpus &&
+	       (100 * used_ns >= LEAST_USED_PERCENT * all_ns ||
+	        100 * (used_ns + (double)figures->delay_ns) >= LEAST_WANTED_PERCENT * all_ns);
+}
+
+// Returns what kept the threads waiting, as far as that is known.
+static char *text_of_cause(const struct cpu_waits *figures, size_t n_threads, bool *ret_by_others)
+{
+	*ret_by_others = false;
 	if (figures->n_throttled > 0 && figures->n_throttled >= figures->n_periods / LEAST_PERIODS)
 		return text_of_limit(figures);
 	if (n_threads == 0 || figures->n_cpus == 0)
 		return memory_strdup("");
-	if (n_threads > figures->n_cpus)
+	if (wants_more(figures, n_threads))
 		return memory_printf(": %zu threads share %" PRIu32 " CPU%s", n_threads,
 		                     figures->n_cpus, text_plural(figures->n_cpus));
+	*ret_by_others = true;
 	return memory_printf(": other processes use its CPU%s as well",
 	                     text_plural(figures->n_cpus));
 }
 
-char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads)
+char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads, bool *ret_by_others)
 {
 	const int64_t active_ns = figures->cpu_ns + figures->delay_ns;
 
+	*ret_by_others = false;
 	if (figures->delay_ns <= active_ns / LEAST_SHARE ||
 	    figures->delay_ns <= figures->at_ns / LEAST_TIME)
 		return NULL;
-	_cleanup_free_ char *cause = text_of_cause(figures, n_threads);
+	_cleanup_free_ char *cause = text_of_cause(figures, n_threads, ret_by_others);
 	return memory_printf("waited %.3g s for a CPU, and had one for %.3g s%s",
 	                     (double)figures->delay_ns / (double)NS_PER_SECOND,
 	                     (double)figures->cpu_ns / (double)NS_PER_SECOND, cause);

@@ -171,13 +171,14 @@ char *top_cpu_wait(const struct top_model *model)
 {
 	const uint64_t whole = model->n_ticks ? model->n_ticks : 1;
 	uint64_t n = 0; // as cpu_waits_count_threads
+	bool by_others;
 
 	for (size_t i = 0; i < model->n_threads; i++) {
 		const struct top_share *share = &model->threads[i].share;
 		const uint64_t active = active_of(share);
 		n += active > 0 && active * 100 >= active_of(&model->share) ? share->count : 0;
 	}
-	return cpu_waits_text(&model->cpus, (size_t)((n + whole / 2) / whole));
+	return cpu_waits_text(&model->cpus, (size_t)((n + whole / 2) / whole), &by_others);
 }
 
 char *top_function_full_name(const struct top_model *model, uint32_t id)

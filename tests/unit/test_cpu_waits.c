@@ -57,13 +57,21 @@ static const struct {
      "30 periods"},
     {{.at_ns = 3000 * MS,
       .cpu_ns = 900 * MS,
-      .delay_ns = 2000 * MS,
+      .delay_ns = 4000 * MS,
       .n_cpus = 1,
       .limit = 1500,
       .n_periods = 30,
       .n_throttled = 1},
      8,
-     "waited 2 s for a CPU, and had one for 0.9 s: 8 threads share 1 CPU"},
+     "waited 4 s for a CPU, and had one for 0.9 s: 8 threads share 1 CPU"},
+    // Threads that would fit in the CPUs in turns are kept waiting by others, however many they
+    // are.
+    {{.at_ns = 5000 * MS, .cpu_ns = 137 * MS, .delay_ns = 600 * MS, .n_cpus = 2},
+     6,
+     "waited 0.6 s for a CPU, and had one for 0.137 s: other processes use its CPUs as well"},
+    {{.at_ns = 5000 * MS, .cpu_ns = 9000 * MS, .delay_ns = 3000 * MS, .n_cpus = 2},
+     6,
+     "waited 3 s for a CPU, and had one for 9 s: 6 threads share 2 CPUs"},
     // A fifth, or moments, are not told of.
     {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 200 * MS, .n_cpus = 1}, 8, NULL},
     {{.at_ns = 3000 * MS, .cpu_ns = 10 * MS, .delay_ns = 290 * MS, .n_cpus = 1}, 8, NULL},
@@ -74,11 +82,14 @@ static void test_texts(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < array_size(cases); i++) {
-		_cleanup_free_ char *text = cpu_waits_text(&cases[i].figures, cases[i].n_threads);
+		bool by_others;
+		_cleanup_free_ char *text =
+		    cpu_waits_text(&cases[i].figures, cases[i].n_threads, &by_others);
 		if (cases[i].text)
 			assert_string_equal(text, cases[i].text);
 		else
 			assert_null(text);
+		assert_int_equal(by_others, text && strstr(text, "other processes"));
 	}
 }
 
