@@ -42,6 +42,36 @@ def retry():
 print("ready", flush=True)
 while True: retry()
 """
+# A build waits for whichever job ends first, which is its work.
+BUILD = """
+import os, time
+def start():
+    if os.fork() == 0:
+        time.sleep(0.05); os._exit(0)
+print("ready", flush=True)
+start()
+while True:
+    start(); os.wait()
+"""
+# A thread for each of two connections; the answer takes a millisecond.
+SERVER = """
+import socket, threading, time
+listener = socket.create_server(("127.0.0.1", 0))
+def serve(client):
+    while client.recv(1):
+        end = time.thread_time() + 0.001
+        while time.thread_time() < end: pass
+        client.send(b"x")
+def use():
+    server = socket.create_connection(listener.getsockname())
+    while True:
+        server.send(b"x"); server.recv(1); time.sleep(0.01)
+clients = [threading.Thread(target=use, daemon=True) for _ in "ab"]
+for client in clients: client.start()
+handlers = [threading.Thread(target=serve, args=(listener.accept()[0],)) for _ in "ab"]
+for handler in handlers: handler.start()
+print("ready", flush=True)
+"""
 IDLE = """
 import threading
 print("ready", flush=True)
@@ -118,6 +148,29 @@ class Explain(harness.TestCase):
     def test_idle(self):
         run = Run(["explain", "-d", SECONDS, self.python(IDLE).pid]).finish()
         self.assertIn("wait for work nearly all of the time", run.stdout.decode())
+
+    def test_build(self):
+        self.assertNotIn("child", {finding["rule"] for finding in self.explain(self.python(BUILD))})
+
+    def test_server(self):
+        """A connection that it has accepted is waited for without work."""
+        self.assertNotIn("serve", {finding.get("function") for finding in self.explain(self.python(SERVER))})
+
+    def test_machine(self):
+        """That another program uses the CPU is told of the machine, and is no finding unless it takes most of the time."""
+        cpu = str(max(os.sched_getaffinity(0)))
+        target, _ = (
+            self.start(harness.find_tool("taskset"), "-c", cpu, harness.fixture("clocked"), "60", "spin", "0", "1",
+                       ready=None)
+            for _ in "ab"
+        )  # fmt: skip
+        run = Run(["explain", "-d", SECONDS, "--json", target.pid]).finish()
+        told = json.loads(run.stdout)
+        shares = [finding["share"] for finding in told["findings"] if finding["rule"] == "cpu"]
+        if shares:
+            self.assertGreater(shares[0], 0.74, told)
+        else:
+            self.assertRegex(told["machine"], r"^waited [\d.]+ s for a CPU .*: other processes use its CPU as well$")
 
     def test_recording(self):
         """A recording is told like the process, as text and as Markdown; its command names the file."""

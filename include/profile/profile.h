@@ -286,6 +286,9 @@ int wait_text_holder(const char *text);
 #define WAIT_FILE_LOCK "file lock "
 #define WAIT_FILE_LOCK_HOLDER ", held by process "
 
+// The descriptor of a wait for whichever child ends first.
+#define WAIT_ANY_CHILD "any child process"
+
 // Returns that process, 0 if it is not known.
 int wait_peer(const struct wait *wait);
 

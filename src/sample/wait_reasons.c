@@ -295,7 +295,7 @@ static char *describe_file_lock(struct wait_reasons *waits, const struct target 
 	                     name, pids[0]);
 }
 
-// Describes the process that is waited for; a new string, NULL if it is not known which.
+// Describes the process that is waited for; a new string, NULL if its name is not known.
 static char *describe_child(struct wait_reasons *waits, const struct target *target,
                             const struct target_thread *thread)
 {
@@ -303,18 +303,19 @@ static char *describe_child(struct wait_reasons *waits, const struct target *tar
 	char name[PROC_NAME_SIZE];
 	size_t n;
 
-	if (!waits->locks || !has_our_tids(waits, target))
-		return NULL;
 	int pid = thread->call.nr == SYS_wait4 ? (int)args[0]
 	          : args[0] == P_PID           ? (int)args[1]
 	                                       : -1;
+	if (!waits->locks || !has_our_tids(waits, target))
+		return pid == -1 ? memory_strdup(WAIT_ANY_CHILD) : NULL;
 	if (pid == -1) { // any child: if it has but one, that
 		_cleanup_free_ int *children = process_children(target->pid, &n);
 		pid = n == 1 ? children[0] : -1;
 	}
 	return pid > 0 && proc_read_name(pid, pid, name)
 	           ? memory_printf("the end of \"%s\" %d", name, pid)
-	           : NULL;
+	       : pid == -1 ? memory_strdup(WAIT_ANY_CHILD)
+	                   : NULL;
 }
 
 // Describes the descriptor, and says how many others are waited for; a new string, NULL if there is

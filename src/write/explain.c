@@ -10,6 +10,7 @@
 #include "module.h"
 #include "own_code.h"
 #include "profile.h"
+#include "served_ports.h"
 #include "symbolize.h"
 #include "syscall_name.h"
 #include "wait_kind.h"
@@ -19,8 +20,15 @@ enum {
 	// A thread that does something else for less than this part of its time waits for work, or
 	// sleeps until the next time, wherever it waits.
 	MIN_BUSY_PARTS = 50,
-	LEAST_THREAD_PERCENT = 5, // of one thread's time: less is not worth telling of any program
-	LEAST_READY_PERCENT = 10, // likewise of waits for CPUs, as in cpu_waits.c
+	MIN_BUSY_PARTS_OF_SLEEPER = 20,
+	// Of one thread's time: less is not worth telling of any program; likewise of waits for
+	// CPUs, as in cpu_waits.c.
+	LEAST_THREAD_PERCENT = 10,
+	LEAST_HOT_PERCENT = 20,
+	// A wait for CPUs that others use is a finding from this share of the active time on, and
+	// from this one of one thread's time.
+	LARGE_READY_PERCENT = 75,
+	LARGE_READY_THREAD_PERCENT = 50,
 };
 
 const struct explain_rule explain_rules[N_RULES] = {
@@ -35,7 +43,7 @@ const struct explain_rule explain_rules[N_RULES] = {
     [RULE_PEER] = {"peer", "waits for the other end of a connection or pipe", 20, false,
                    "--off-cpu --syscalls"},
     [RULE_SLEEP] = {"sleep", "sleeps between other work", 20, false, "--off-cpu"},
-    [RULE_HOT] = {"hot", "computes", 25, true, "--on-cpu"},
+    [RULE_HOT] = {"hot", "computes", 30, true, "--on-cpu"},
 };
 
 const struct function *explain_function(const struct explanation *explanation, uint32_t id)
@@ -161,14 +169,17 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		           ? RULE_SWAP
 		           : RULE_FILE;
 	case WAIT_KIND_SOCKET:
-		return is_lookup(explanation, stack)                   ? RULE_LOOKUP
-		       : wait_kind_has_no_work(WAIT_KIND_SOCKET, wait) ? RULE_IDLE
-		                                                       : RULE_PEER;
+		return is_lookup(explanation, stack) ? RULE_LOOKUP
+		       : wait_kind_has_no_work(WAIT_KIND_SOCKET, wait) ||
+		               (wait && served_ports_have(explanation->served, wait))
+		           ? RULE_IDLE
+		           : RULE_PEER;
 	case WAIT_KIND_EVENT:
 		return is_lookup(explanation, stack) ? RULE_LOOKUP : RULE_IDLE;
 	case WAIT_KIND_PIPE:
-		return wait && (is_call(wait, "wait4") || is_call(wait, "waitid")) ? RULE_CHILD
-		                                                                   : RULE_PEER;
+		return !wait || !(is_call(wait, "wait4") || is_call(wait, "waitid")) ? RULE_PEER
+		       : strcmp(wait->descriptor, WAIT_ANY_CHILD) == 0               ? RULE_IDLE
+		                                                                     : RULE_CHILD;
 	case WAIT_KIND_TIMER:
 		return RULE_SLEEP;
 	default:
@@ -200,11 +211,18 @@ static bool waits_for_work(const struct explanation *explanation, const struct s
                            enum rule rule)
 {
 	const struct profile *profile = explanation->report->profile;
+	const double busy_ns = explanation->busy_ns[sample->thread];
+	const double total_ns = explanation->total_ns[sample->thread];
 
-	return (rule == RULE_PEER || rule == RULE_SLEEP) &&
-	       (explanation->busy_ns[sample->thread] * MIN_BUSY_PARTS <
-	            explanation->total_ns[sample->thread] ||
-	        !is_in_own_code(explanation, &profile->stacks[sample->stack]));
+	if (rule != RULE_PEER && rule != RULE_SLEEP)
+		return false;
+	if (busy_ns * MIN_BUSY_PARTS < total_ns)
+		return true;
+	// That a thread is late at its work, on a busy machine, is not work.
+	const double ready_ns = explanation->ready_ns[sample->thread];
+	return (rule == RULE_SLEEP &&
+	        (busy_ns - ready_ns) * MIN_BUSY_PARTS_OF_SLEEPER < total_ns - ready_ns) ||
+	       !is_in_own_code(explanation, &profile->stacks[sample->stack]);
 }
 
 // Returns what is waited for, as a part of a sentence; a new string, "" if nothing is known.
@@ -275,6 +293,19 @@ static bool is_selected(const struct explanation *explanation, size_t i)
 	       report->profile->samples[i].wall_ns > 0;
 }
 
+// Tells the machine's load from the program's own.
+static void tell_machine(struct explanation *explanation)
+{
+	const struct report *report = explanation->report;
+	const double ready_ns = explanation->all_ready_ns;
+
+	explanation->machine_is_busy =
+	    report->cpu_wait && report->cpu_by_others &&
+	    (100 * ready_ns < LARGE_READY_PERCENT * explanation->active_ns ||
+	     100 * ready_ns < LARGE_READY_THREAD_PERCENT * (double)report->profile->duration_ns);
+	explanation->active_ns -= explanation->machine_is_busy ? ready_ns : 0;
+}
+
 static void add_up(struct explanation *explanation)
 {
 	const struct profile *profile = explanation->report->profile;
@@ -289,6 +320,8 @@ static void add_up(struct explanation *explanation)
 		explanation->total_ns[sample->thread] += ns;
 		if (rule != RULE_IDLE && rule != RULE_PEER && rule != RULE_SLEEP)
 			explanation->busy_ns[sample->thread] += ns;
+		if (rule == RULE_CPU)
+			explanation->ready_ns[sample->thread] += ns;
 		explanation->all_ns += ns;
 	}
 	for (size_t i = 0; i < profile->n_samples; i++) {
@@ -300,8 +333,9 @@ static void add_up(struct explanation *explanation)
 		add_row(explanation, sample, rule);
 		*(rule == RULE_SLEEP ? &explanation->sleep_ns : &explanation->active_ns) +=
 		    (double)sample->wall_ns;
-		explanation->ready_ns += rule == RULE_CPU ? (double)sample->wall_ns : 0;
+		explanation->all_ready_ns += rule == RULE_CPU ? (double)sample->wall_ns : 0;
 	}
+	tell_machine(explanation);
 }
 
 static void add_finding(struct explanation *explanation, const struct finding *finding)
@@ -401,14 +435,26 @@ static void find_causes(const struct explanation *explanation, struct finding *f
 		note_cause(finding, &(struct cause){.row = first, .n = depth, .ns = all_ns});
 }
 
+// Returns which part of one thread's time a finding must have. Threads that wait for CPUs compute
+// the less, as long as they run at all.
+static double least_thread_ns(const struct explanation *explanation, enum rule rule)
+{
+	const double all_ns = (double)explanation->report->profile->duration_ns;
+	const double ran_ns = all_ns - explanation->all_ready_ns;
+
+	if (rule != RULE_HOT)
+		return LEAST_THREAD_PERCENT * all_ns / 100;
+	return LEAST_HOT_PERCENT * (ran_ns * 4 > all_ns ? ran_ns : all_ns / 4) / 100;
+}
+
 // Returns from which time on it is worth telling.
 static double least_ns(const struct explanation *explanation, enum rule rule)
 {
-	const double ready_ns = rule == RULE_HOT ? explanation->ready_ns : 0;
+	const double ready_ns =
+	    rule == RULE_HOT && !explanation->machine_is_busy ? explanation->all_ready_ns : 0;
 	const double whole_ns = explanation->active_ns + explanation->sleep_ns - ready_ns;
 	const double share_ns = explain_rules[rule].least_percent * whole_ns / 100;
-	const int percent = rule == RULE_CPU ? LEAST_READY_PERCENT : LEAST_THREAD_PERCENT;
-	const double thread_ns = percent * (double)explanation->report->profile->duration_ns / 100;
+	const double thread_ns = least_thread_ns(explanation, rule);
 
 	return rule == RULE_CIRCLE ? 0 : share_ns > thread_ns ? share_ns : thread_ns;
 }
@@ -469,7 +515,9 @@ static void find(struct explanation *explanation)
 		double ns = 0;
 		for (end = i; end < n && explanation->rows[end].rule == rule; end++)
 			ns += explanation->rows[end].ns;
-		if (ns < least_ns(explanation, rule))
+		if (ns < least_ns(explanation, rule) ||
+		    (rule == RULE_CPU &&
+		     (!explanation->report->cpu_wait || explanation->machine_is_busy)))
 			continue;
 		if (rule == RULE_CPU) // all functions take part in it alike
 			add_finding(explanation,
@@ -485,7 +533,9 @@ void explain_make(const struct report *report, struct explanation *ret)
 
 	*ret = (struct explanation){
 	    .report = report,
+	    .served = served_ports_find(report->profile),
 	    .busy_ns = memory_alloc_zeroed(n, sizeof(double)),
+	    .ready_ns = memory_alloc_zeroed(n, sizeof(double)),
 	    .total_ns = memory_alloc_zeroed(n, sizeof(double)),
 	};
 	sample_kinds_init(&ret->kinds, report->profile, report->symbols);
@@ -499,6 +549,8 @@ void explain_free(struct explanation *explanation)
 	string_table_deinit(&explanation->strings);
 	free(explanation->places);
 	free(explanation->rows);
+	free(explanation->served);
 	free(explanation->busy_ns);
+	free(explanation->ready_ns);
 	free(explanation->total_ns);
 }

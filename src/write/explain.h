@@ -13,6 +13,7 @@
 
 struct function;
 struct report;
+struct served_ports;
 
 enum { MAX_FINDINGS = 5, MAX_CAUSES = 2 };
 
@@ -78,15 +79,17 @@ struct finding {
 struct explanation {
 	const struct report *report;
 	struct sample_kinds kinds;
+	struct served_ports *served;
 	struct string_table strings;
 	struct place *places;
 	size_t n_places, places_capacity;
 	struct row *rows;
 	size_t n_rows, rows_capacity;
-	double *busy_ns, *total_ns; // by thread
-	double active_ns, all_ns;
-	double ready_ns; // of the active time, waiting for a CPU
-	double sleep_ns; // RULE_SLEEP: not active
+	double *busy_ns, *ready_ns, *total_ns; // by thread; ready_ns: of busy_ns, waiting for a CPU
+	double active_ns, all_ns; // active_ns without all_ready_ns if the machine is busy
+	double all_ready_ns;      // waiting for a CPU
+	double sleep_ns;          // RULE_SLEEP: not active
+	bool machine_is_busy;     // it waits for CPUs that other processes use, which is no finding
 	struct finding findings[MAX_FINDINGS];
 	size_t n_findings;
 };

@@ -131,6 +131,12 @@ static char *command(const struct explanation *explanation, const struct finding
 	return text;
 }
 
+// Returns what is to be said of waits for CPUs that are no fault of the program's; NULL: nothing.
+static const char *machine_text(const struct explanation *explanation)
+{
+	return explanation->machine_is_busy ? explanation->report->cpu_wait : NULL;
+}
+
 // Returns what to say if there is no finding.
 static const char *nothing(const struct explanation *explanation)
 {
@@ -144,6 +150,9 @@ static void put_findings(const struct explanation *explanation, bool is_markdown
 	const struct report *report = explanation->report;
 	const struct profile *profile = report->profile;
 	const char *mark = is_markdown ? "`" : "";
+	const char *machine = machine_text(explanation);
+	const double idle_ns = explanation->all_ns - explanation->active_ns -
+	                       (machine ? explanation->all_ready_ns : 0);
 
 	if (is_markdown)
 		fputs("## What the profile shows\n\n", stream);
@@ -153,9 +162,11 @@ static void put_findings(const struct explanation *explanation, bool is_markdown
 	        "%s (%d): %.1f s, %zu thread%s. In total they were busy for %.1f s (computing "
 	        "or held up: 100 %% below) and idle for %.1f s.\n%s",
 	        name, report->pid, seconds((double)profile->duration_ns), profile->n_threads,
-	        text_plural(profile->n_threads), seconds(explanation->active_ns),
-	        seconds(explanation->all_ns - explanation->active_ns),
+	        text_plural(profile->n_threads), seconds(explanation->active_ns), seconds(idle_ns),
 	        explanation->n_findings || is_markdown ? "\n" : "");
+	if (machine)
+		fprintf(stream, "The machine is busy: it %s.\n%s", machine,
+		        explanation->n_findings || is_markdown ? "\n" : "");
 	for (size_t i = 0; i < explanation->n_findings; i++) {
 		const struct finding *finding = &explanation->findings[i];
 		_cleanup_free_ char *text = told(explanation, finding, is_markdown ? "**" : "");
@@ -283,6 +294,8 @@ static struct error *write_json(const struct report *report, FILE *stream)
 	json_time(&json, (int64_t)explanation.active_ns, 1000000000);
 	json_key(&json, "all_s");
 	json_time(&json, (int64_t)explanation.all_ns, 1000000000);
+	if (machine_text(&explanation))
+		json_key_string(&json, "machine", machine_text(&explanation));
 	json_key_open(&json, "findings", '[');
 	for (size_t i = 0; i < explanation.n_findings; i++)
 		put_json_finding(&explanation, &explanation.findings[i], &json);

@@ -2,8 +2,9 @@
 """Measures what `profiler explain` finds in the corpus: programs with one fault each, and healthy ones (ok_*).
 
 The first lines of a program say what is to be found: the cause (or several that are right), the function in which
-it waits or computes, and the function that makes it wait, if another does. A machine that is busy with other things
-is no fault of the program's: waits for a CPU count only where they are the fault. The programs were written before the rules were read.
+it waits or computes, and the function that makes it wait, if another does. On a busy machine, a wait for a CPU may
+come before the fault; a healthy program may have none but for that either, unless it has to wait for most of its time.
+The programs were written before the rules were read, but for six healthy ones, which first gave false alarms.
 Half of them are kept aside: the rules may be mended for --half=seen alone; --half=unseen is the judge.
 
 By hand: tests/explain_corpus/measure.py build/profiler [--half=seen|unseen] [--seconds=5] [NAME...]
@@ -67,7 +68,7 @@ def explain(profiler, source, seconds):
 def judge(expected, findings):
     """Whether the cause and the function are first; and the function that makes it wait (None: there is none)."""
     causes, *functions = expected
-    if causes != "cpu":
+    if causes not in ("cpu", "none"):
         findings = [finding for finding in findings if finding["rule"] != "cpu"]
     if causes == "none":
         return not findings, None
