@@ -39,6 +39,11 @@ def columns(data):
     return found
 
 
+def differs_in(found):
+    """How much the two columns differ, in all."""
+    return sum(a - b for a, b in found.values())
+
+
 class Diff(harness.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -214,6 +219,14 @@ class Diff(harness.TestCase):
         b = self.paths[1]
         found = columns(profiler("diff", "--changed-only", b + "@..1s", b + "@1s..")[0])
         self.assertEqual({a - b for a, b in found.values()}, {0})
+
+    def test_changed_only_names(self):
+        """A frame's line, and that it is inlined, are no part of the function's name that has changed."""
+        lines = columns(profiler("diff", "--changed-only", "--lines", *self.paths)[0])
+        differs = {stack.split(";")[-1] for stack, (a, b) in lines.items() if a != b}
+        self.assertTrue([frame for frame in differs if re.match(r"spin_here \(threads\.c:\d+\)", frame)], differs)
+        plain = columns(profiler("diff", "--changed-only", *self.paths)[0])
+        self.assertEqual(differs_in(lines), differs_in(plain))
 
     def test_refused(self):
         packed = os.path.join(self.directory(), "x.pb.gz")

@@ -23,6 +23,24 @@ struct diff {
 	struct diff_changes changes; // if they are asked for
 };
 
+// Takes the end off the text's length, if it ends like that.
+static size_t without_end(const char *text, size_t length, const char *end)
+{
+	const size_t n = strlen(end);
+
+	return length > n && memcmp(text + length - n, end, n) == 0 ? length - n : length;
+}
+
+// Returns the length of a frame's function, without what folded stacks add: "f (file.c:12)_[i]".
+static size_t function_length(const char *frame, size_t length)
+{
+	length = without_end(frame, length, "_[i]");
+	if (length == 0 || frame[length - 1] != ')')
+		return length;
+	const char *open = memrchr(frame, '(', length);
+	return open && open > frame + 1 && open[-1] == ' ' ? (size_t)(open - 1 - frame) : length;
+}
+
 // True if the stack's innermost function has changed for certain.
 static bool has_changed(const void *context, const char *stack, size_t length)
 {
@@ -31,7 +49,8 @@ static bool has_changed(const void *context, const char *stack, size_t length)
 		const char *frame = separator ? separator + 1 : stack;
 		const size_t size = length - (size_t)(frame - stack);
 		if (!folded_is_kernel(frame, size))
-			return diff_changes_has(context, frame, size);
+			return diff_changes_has(context, frame, without_end(frame, size, "_[i]")) ||
+			       diff_changes_has(context, frame, function_length(frame, size));
 		length = separator ? (size_t)(separator - stack) : 0;
 	}
 	return false;
