@@ -37,6 +37,7 @@ struct resident_pages {
 	struct resident_stretch items[RESIDENT_MAX_STRETCHES];
 	size_t n;
 	size_t latest; // that was looked at
+	bool is_wide;  // those around a page are asked for as well
 };
 
 // The pages of one process.
@@ -48,6 +49,8 @@ struct resident {
 	bool hidden;                 // the kernel does not show it: every page is taken to be there
 	struct resident_pages ahead; // what resident_look_ahead has found
 	int64_t ahead_ns;            // when the first of it was asked for
+	struct resident_pages often; // the same for resident_read_often
+	int64_t often_ns;
 };
 
 void resident_init(struct resident *resident, int pid);
@@ -105,3 +108,8 @@ void resident_look_ahead(struct resident *resident, int tid, const struct reside
 // Reads those of the blocks that are resident, with as few calls as possible.
 void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
                           size_t n);
+
+// Does the same for places that are read again and again, while nobody is held: what was said of a
+// page is believed for 2 ms. Not for signal handlers.
+void resident_read_often(struct resident *resident, int tid, struct resident_block *blocks,
+                         size_t n);

@@ -41,7 +41,7 @@ void resident_note_program(struct resident *resident, uint64_t program)
 {
 	if (resident->program != program) {
 		close_pagemap(resident);
-		resident->ahead_ns = 0;
+		resident->ahead_ns = resident->often_ns = 0;
 	}
 	resident->program = program;
 }
@@ -306,6 +306,7 @@ enum {
 	MAX_BLOCKS = 128,
 	MAX_AT_ONCE = 64, // pages of one call: a page more costs much less than another call
 	MAX_AHEAD_NS = 200000,
+	MAX_OFTEN_NS = 2000000,
 };
 
 static uint64_t last_page(const struct resident *resident, const struct resident_block *block)
@@ -375,8 +376,12 @@ static bool is_page_there(struct resident *resident, int tid, uint64_t page,
 	size_t place;
 
 	if (!find_stretch(known, page, &place, &stretch)) {
-		const uint64_t n_pages = count_needed(resident, page, blocks, n);
-		ask_for_pages(resident, tid, page, n_pages, &stretch);
+		if (known->is_wide)
+			ask_for_pages(resident, tid, page - page % MAX_AT_ONCE, MAX_AT_ONCE,
+			              &stretch);
+		else
+			ask_for_pages(resident, tid, page, count_needed(resident, page, blocks, n),
+			              &stretch);
 		known->items[place] = stretch;
 		known->n = place + 1;
 	}
@@ -442,23 +447,45 @@ void resident_look_ahead(struct resident *resident, int tid, const struct reside
 		is_there(resident, tid, &blocks[i], n - i, &resident->ahead);
 }
 
-void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
-                          size_t n)
+// Reads those of the blocks whose pages are there, as `ahead` (which may be NULL) or `now` has it.
+static void read_known(struct resident *resident, int tid, struct resident_pages *ahead,
+                       struct resident_pages *now, struct resident_block *blocks, size_t n)
 {
-	struct resident_pages now, *ahead = is_fresh(resident) ? &resident->ahead : NULL;
 	struct resident_block *there[MAX_BLOCKS];
 	size_t n_there = 0;
 
-	forget(&now);
 	for (size_t i = 0; i < n; i++) {
 		blocks[i].is_read = false;
 		// A page that was not there a moment ago may have come since.
 		if ((ahead && is_there(resident, tid, &blocks[i], n - i, ahead)) ||
-		    is_there(resident, tid, &blocks[i], n - i, &now))
+		    is_there(resident, tid, &blocks[i], n - i, now))
 			there[n_there++] = &blocks[i];
 		if (n_there == MAX_BLOCKS || i + 1 == n) {
 			read_blocks(tid, there, n_there);
 			n_there = 0;
 		}
 	}
+}
+
+void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
+                          size_t n)
+{
+	struct resident_pages now;
+
+	forget(&now);
+	now.is_wide = false;
+	read_known(resident, tid, is_fresh(resident) ? &resident->ahead : NULL, &now, blocks, n);
+}
+
+void resident_read_often(struct resident *resident, int tid, struct resident_block *blocks,
+                         size_t n)
+{
+	const int64_t now_ns = clock_now_ns();
+
+	if (now_ns - resident->often_ns >= MAX_OFTEN_NS) {
+		forget(&resident->often);
+		resident->often.is_wide = true;
+		resident->often_ns = now_ns;
+	}
+	read_known(resident, tid, NULL, &resident->often, blocks, n);
 }

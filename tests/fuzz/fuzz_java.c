@@ -162,7 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct module *names = modules_add(&modules, MODULE_RUNTIME, "[java]", 0, 0, -1);
 	struct java java = {
 	    .setup = &setup,
-	    .source = {.memory = {&resident, getpid()},
+	    .source = {.memory = {.resident = &resident, .tid = getpid()},
 	               .find_variable = java_image_variable,
 	               .find_string = java_image_string,
 	               .context = &image},
@@ -181,6 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			sample(&java, &profile, &input);
 	}
 	java_threads_deinit(&java.threads);
+	java_replay_deinit(&java.replay);
 	java_code_deinit(&java.code);
 	java_methods_deinit(&java.methods);
 	free(java.frames);

@@ -49,7 +49,7 @@ static void world_init(struct world *world, bool is_new)
 	struct java *java = &world->java;
 	java->setup = &world->setup;
 	java->source = (struct java_source){
-	    .memory = {&world->resident, getpid()},
+	    .memory = {.resident = &world->resident, .tid = getpid()},
 	    .find_variable = java_image_variable,
 	    .find_string = java_image_string,
 	    .context = &world->image,
@@ -73,6 +73,7 @@ static void world_deinit(struct world *world)
 	java_code_deinit(&world->java.code);
 	java_methods_deinit(&world->java.methods);
 	java_threads_deinit(&world->java.threads);
+	java_replay_deinit(&world->java.replay);
 	frame_names_deinit(&world->names);
 	resident_deinit(&world->resident);
 	free(world->java.frames);

@@ -88,7 +88,7 @@ static void read_layout(void *context)
 {
 	struct search *search = context;
 	const struct java_source source = {
-	    .memory = {search->setup->resident, search->file.tid},
+	    .memory = {.resident = search->setup->resident, .tid = search->file.tid},
 	    .find_variable = find_variable,
 	    .find_string = find_string,
 	    .context = search,
@@ -175,7 +175,7 @@ static struct java *make(const struct search *search)
 	java->bias = search->bias;
 	java->layout = search->layout;
 	java->source = (struct java_source){
-	    .memory = {search->setup->resident, search->file.tid},
+	    .memory = {.resident = search->setup->resident, .tid = search->file.tid},
 	    .find_string = known_string,
 	    .context = java,
 	};
@@ -220,6 +220,7 @@ static void java_destroy(void *context)
 	java_code_deinit(&java->code);
 	java_methods_deinit(&java->methods);
 	java_threads_deinit(&java->threads);
+	java_replay_deinit(&java->replay);
 	free(java->frames);
 	free(java->locations);
 	free(java);
@@ -239,7 +240,7 @@ static void java_update(void *context, int tid, int64_t now_ns)
 
 uint64_t java_read_unloaded(const struct java *java, int tid)
 {
-	const struct java_memory memory = {java->source.memory.resident, tid};
+	const struct java_memory memory = {.resident = java->source.memory.resident, .tid = tid};
 
 	return java->unloads ? java_read_word(&memory, java->unloads) : 0;
 }

@@ -16,6 +16,7 @@
 #include "java_layout.h"
 #include "java_methods.h"
 #include "java_objects.h"
+#include "java_replay.h"
 #include "java_threads.h"
 #include "profile.h"
 
@@ -73,6 +74,7 @@ struct java {
 	struct java_methods methods;
 	struct java_threads threads;
 	struct java_objects objects;
+	struct java_replay replay;
 	uint32_t names_module;     // the index of "[java]"
 	struct java_frame *frames; // of the last walk
 	size_t n_frames, frames_capacity;

@@ -46,9 +46,11 @@ static char *lock_text(struct java *java, const char *what, const char *class, u
 	_cleanup_free_ char *text =
 	    memory_printf("%s%s%s 0x%" PRIx64, what, class ? " " : "", class ?: "", address);
 
-	if (owner == 0 || !proc_read_name(java->setup->space->pid, owner, kernel_name))
+	if (owner == 0)
 		return take_pointer(text);
 	_cleanup_free_ char *name = java_name_thread(java, owner);
+	if (!name && !proc_read_name(java->setup->space->pid, owner, kernel_name))
+		return take_pointer(text);
 	return memory_printf("%s, held by \"%s\" %d", text, name ?: kernel_name, owner);
 }
 
@@ -143,15 +145,27 @@ static char *name_parked(struct java *java, const struct java_thread_state *stat
 	return text;
 }
 
-char *java_name_futex(void *context, int tid, uint64_t futex)
+static char *name_wait(struct java *java, int tid)
 {
-	struct java *java = context;
 	struct java_thread_state state;
 
-	(void)futex; // HotSpot's own, of the thread
 	if (!read_state(java, tid, &state))
 		return NULL;
 	if (state.pending)
 		return name_pending(java, &state);
 	return state.waiting ? name_waiting(java, &state) : name_parked(java, &state);
+}
+
+char *java_name_futex(void *context, int tid, uint64_t futex)
+{
+	struct java *java = context;
+	struct java_memory *memory = &java->source.memory;
+
+	(void)futex; // HotSpot's own, of the thread
+	java_replay_begin(&java->replay, memory->resident, memory->tid, tid);
+	memory->replay = &java->replay;
+	char *name = name_wait(java, tid);
+	memory->replay = NULL;
+	java_replay_end(&java->replay);
+	return name;
 }

@@ -6,19 +6,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "java_replay.h"
 #include "resident.h"
 
-// `resident` is borrowed.
+// `resident` and `replay` are borrowed.
 struct java_memory {
 	struct resident *resident;
-	int tid; // a live thread of the process
+	int tid;                    // a live thread of the process
+	struct java_replay *replay; // NULL: each read is made when it is asked for
 };
+
+// Reads those of the blocks that are in memory.
+static inline void java_read_blocks(const struct java_memory *memory, struct resident_block *blocks,
+                                    size_t n)
+{
+	if (memory->replay)
+		java_replay_read(memory->replay, memory->resident, memory->tid, blocks, n);
+	else
+		resident_read_blocks(memory->resident, memory->tid, blocks, n);
+}
 
 // Reads all of the bytes, or nothing.
 static inline bool java_read(const struct java_memory *memory, uint64_t address, void *bytes,
                              size_t size)
 {
-	return address != 0 && resident_read(memory->resident, memory->tid, address, bytes, size);
+	struct resident_block block = {address, bytes, size, false};
+
+	if (address == 0 || !memory->replay)
+		return address != 0 &&
+		       resident_read(memory->resident, memory->tid, address, bytes, size);
+	java_read_blocks(memory, &block, 1);
+	return block.is_read;
 }
 
 // Reads a word; 0 if it cannot be read.

@@ -92,7 +92,7 @@ static bool read_collections(const struct java_objects *objects, const struct ja
 	    {objects->heap + (uint64_t)layout->heap_is_active, &is_active, 1, false},
 	};
 
-	resident_read_blocks(memory->resident, memory->tid, blocks, array_size(blocks));
+	java_read_blocks(memory, blocks, array_size(blocks));
 	return blocks[0].is_read && blocks[1].is_read && is_active == 0;
 }
 

@@ -165,7 +165,7 @@ static bool read_state(const struct java_layout *layout, const struct java_memor
 
 	if (!thread)
 		return false;
-	resident_read_blocks(memory->resident, memory->tid, blocks, array_size(blocks));
+	java_read_blocks(memory, blocks, array_size(blocks));
 	return blocks[0].is_read && blocks[1].is_read && blocks[2].is_read && blocks[3].is_read &&
 	       read_os_tid(layout, memory, os) == thread->own_tid;
 }
