@@ -131,7 +131,7 @@ class KernelWorker(harness.TestCase):
         harness.need("none" not in told, "no io_uring here")
         n, n_short = map(int, re.search(r"(\d+) reads, (\d+) short", told).groups())
         self.assertGreater(n, 10)
-        self.assertEqual(n_short, 0, told)
+        self.assertEqual(n_short, 0, f"the target found faults: {told}")
         ran = sum(
             s.count for s in run.pprof.samples
             if s.thread.startswith("iou-wrk") and s.state == "running"
