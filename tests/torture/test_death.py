@@ -25,7 +25,7 @@ import rests
 import torture
 from torture import ALL_MODES, ALL_TICKS, LONG, MODES, describe, harness, rounds
 
-N_INSTANTS = 500 if LONG else 160
+N_INSTANTS = 500 if LONG else 100
 # Of the 16 streams of data, those that a SIGKILL of the worker may hit just when a call of theirs
 # goes on with its rest (man/profiler-promises.7.scd): usually one or none.
 MAX_DISTURBED = 6
@@ -476,7 +476,7 @@ class Rests(rests.RestCase, GroupCase):
             "os.write(int(sys.argv[1]), bytes(64 << 20))\n"
         )
         stayed = []
-        for _ in range(rounds(24)):
+        for _ in range(rounds(8)):
             self.reader, writer = os.pipe()
             self.n_read = 0
             self.target = self.start(sys.executable, "-c", script, writer, pass_fds=[writer],

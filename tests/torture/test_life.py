@@ -28,7 +28,6 @@ ROOTS = {"_start", "_dl_start_user", "clone", "__clone", "clone3", "__clone3"}
 class Threads(torture.TestCase):
     def test_births(self):
         """1,000 threads a second."""
-        self.assert_no_faults(self.run_alone("life", "births", SECONDS, 1000))
         for hz, more in MODES:
             with self.subTest(describe(hz, more)):
                 told, run = self.run_profiled(hz, more, "life", "births", SECONDS, 1000)
@@ -128,7 +127,7 @@ class Programs(torture.TestCase):
         for who in ("leader", "thread"):
             for hz, more in MODES:
                 with self.subTest(f"{who}, {describe(hz, more)}"):
-                    told, run = self.run_profiled(hz, more, "life", "exec", who, rounds(20))
+                    told, run = self.run_profiled(hz, more, "life", "exec", who, rounds(10))
                     self.assertEqual(list(told), ["exec"])
                     n_computing += self.check_images_apart(run)
         self.assertGreater(n_computing, 0)
@@ -138,7 +137,7 @@ class Programs(torture.TestCase):
         for who in ("leader", "thread"):
             for hz, more in MODES:
                 with self.subTest(f"{who}, {describe(hz, more)}"):
-                    command = [torture.program("life"), "exec", who, str(rounds(20))]
+                    command = [torture.program("life"), "exec", who, str(rounds(10))]
                     run = harness.wrap(command, ALL_TICKS, *more, hz=hz)
                     self.assertEqual(run.stdout.splitlines()[-1], b"end")
                     n_computing += self.check_images_apart(run)
@@ -146,7 +145,7 @@ class Programs(torture.TestCase):
 
     def test_exec_while_held(self):
         """By another thread, while the main thread, whose tid it then has, is held."""
-        command = [torture.program("life"), "exec", "thread", str(rounds(150))]
+        command = [torture.program("life"), "exec", "thread", str(rounds(60))]
         run = harness.wrap(command, ALL_TICKS, "--stop-all", hz=5000)
         self.assertEqual(run.stdout.splitlines()[-1], b"end")
 
@@ -191,10 +190,10 @@ class Programs(torture.TestCase):
                     good, _, bad, _ = target.rest()[-1].split()
                     run.finish()
                     self.assertGreater(int(good), 0)
-                    self.assertEqual(int(bad), 0)
+                    self.assertEqual(int(bad), 0, "the target found faults")
 
     def test_exit_at_any_instant(self):
-        for i in range(rounds(24)):
+        for i in range(rounds(12)):
             hz, more = MODES[i % len(MODES)]
             status, us = 1 + i, random.randrange(30000)
             with self.subTest(f"{describe(hz, more)}, {us} us"):
@@ -235,13 +234,13 @@ class Programs(torture.TestCase):
 
     def test_waited_for_by_pidfd(self):
         """A parent whose child's pidfd can be read finds that child to be waited for."""
-        command = [torture.program("life"), "pidfd", str(3 * SECONDS)]
+        command = [torture.program("life"), "pidfd", str(1.5 * SECONDS)]
         for hz, more in MODES:
             with self.subTest(describe(hz, more)):
                 run = harness.wrap(command, ALL_TICKS, "--children", *more, hz=hz)
                 told = torture.parse(run.stdout.decode().splitlines()[1:])["pidfd"]
                 most = torture.most_by_chance(told.calls * hz * EXITS_S)
-                self.assertLessEqual(told.faults, most, told)
+                self.assertLessEqual(told.faults, most, f"the target found faults: {told}")
 
 
 class Tracers(torture.TestCase):
@@ -394,7 +393,7 @@ class Children(torture.TestCase):
         """Nothing that a tick saw is lost: the samples of all processes add up to the total."""
         for hz, more in MODES:
             with self.subTest(describe(hz, more)):
-                script = f"i=0; while [ $i -lt {rounds(150)} ]; do /bin/true; i=$((i + 1)); done"
+                script = f"i=0; while [ $i -lt {rounds(75)} ]; do /bin/true; i=$((i + 1)); done"
                 run = harness.wrap(["sh", "-c", script], ALL_TICKS, "--children", *more, hz=hz)
                 by_name = collections.Counter()
                 for sample in run.pprof.samples:
