@@ -179,6 +179,15 @@ static void print_goroutines(const struct run_stats *stats)
 	fputc('\n', stderr);
 }
 
+static void print_guessed(const struct run_stats *stats)
+{
+	if (stats->guessed_python)
+		fprintf(stderr,
+		        "profiler: Python 3.%d is read as the newest known version: all that was "
+		        "checked fits\n",
+		        stats->guessed_python);
+}
+
 static void print_labels(const struct summary *summary)
 {
 	if (summary->counts->lack_labels > 0)
@@ -567,6 +576,7 @@ static void print_figures(const struct summary *summary)
 	print_faults(stats);
 	print_pauses(summary);
 	print_goroutines(stats);
+	print_guessed(stats);
 	print_labels(summary);
 	print_folded(summary);
 	print_cpu(summary->counts);

@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "module.h"
 #include "proc.h"
+#include "python_guess.h"
 #include "python_language.h"
 #include "returned_variable.h"
 #include "runtimes.h"
@@ -32,6 +33,7 @@ struct search {
 	const struct mapping *mapping; // of the file's beginning
 	struct loaded_file file;
 	bool is_early;         // an interpreter is there, but not what tells its version
+	bool is_unsure;        // its version is not known, and not seen to be as the newest one
 	bool is_loaded;        // what is in memory tells where its symbols are
 	bool is_linked_in;     // they need not be exported: the file's own table has them
 	struct module *module; // the file itself, once it was asked
@@ -164,6 +166,25 @@ static int find_version(struct search *search)
 	return version_in_name(maps_path(&search->setup->space->maps, search->mapping));
 }
 
+static bool is_in_other_namespace(int pid)
+{
+	struct proc_status status;
+
+	return proc_read_status(pid, &status) && status.has_own_pids;
+}
+
+// False if the version is not as the newest known one, or nothing shows yet that it is.
+static bool believe_guess(struct search *search, struct python *python, int minor)
+{
+	struct run_stats *stats = search->setup->stats;
+
+	python->has_own_pids = is_in_other_namespace(search->setup->space->pid);
+	search->is_unsure = !python_guess_fits(python, search->tid);
+	stats->unknown_python = search->is_unsure ? minor : 0;
+	stats->guessed_python = search->is_unsure ? 0 : minor;
+	return !search->is_unsure;
+}
+
 static bool find_layout(struct search *search, struct python *python)
 {
 	uint8_t offsets[PYTHON_OFFSETS_BYTES];
@@ -174,7 +195,7 @@ static bool find_layout(struct search *search, struct python *python)
 	search->is_early = minor < 0 && !resident_read(search->setup->resident, search->tid,
 	                                               python->runtime, offsets, sizeof(offsets));
 	if (minor < 0 && !search->is_early && python_layout_read(offsets, &python->layout, &minor))
-		return true;
+		return !python->layout.is_guess || believe_guess(search, python, minor);
 	if (minor < 0)
 		minor = find_version(search);
 	const struct python_layout *layout = python_layout_of(minor);
@@ -183,13 +204,6 @@ static bool find_layout(struct search *search, struct python *python)
 	else if (!search->is_early)
 		python->setup->stats->unknown_python = minor ? minor : -1;
 	return layout;
-}
-
-static bool is_in_other_namespace(int pid)
-{
-	struct proc_status status;
-
-	return proc_read_status(pid, &status) && status.has_own_pids;
 }
 
 static struct python *make(const struct runtimes_setup *setup, const struct python *found)
@@ -214,7 +228,8 @@ static struct python *make(const struct runtimes_setup *setup, const struct pyth
 
 // Looks for an interpreter in the program itself that is linked in and exports nothing: the table
 // of all symbols has it, unless that was stripped. Each file is asked once.
-static struct python *find_linked_in(const struct runtimes_setup *setup, int tid, int64_t end_ns)
+static struct python *find_linked_in(const struct runtimes_setup *setup, int tid, int64_t end_ns,
+                                     bool *ret_is_early)
 {
 	const struct maps *maps = &setup->space->maps;
 	size_t i = 0;
@@ -238,7 +253,8 @@ static struct python *find_linked_in(const struct runtimes_setup *setup, int tid
 		find_current(&search, &found);
 		return make(setup, &found);
 	}
-	if (!search.is_early)
+	*ret_is_early = search.is_unsure;
+	if (!search.is_early && !search.is_unsure)
 		search.module->lacks_languages |= bit;
 	return NULL;
 }
@@ -278,6 +294,7 @@ static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_
 	const int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_SEARCH_NS;
 	const struct maps *maps = &setup->space->maps;
 	struct python early = {0}, *first = NULL;
+	bool is_unsure = false;
 	size_t n_files = 0;
 
 	for (size_t i = 0; i < maps->count && n_files < MAX_FILES; i++) {
@@ -300,11 +317,14 @@ static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_
 			early = found;
 			early.is_early = true;
 		}
+		is_unsure |= search.is_unsure;
 	}
 	if (first)
 		return first;
-	*ret_is_early = early.is_early;
-	return early.is_early ? make(setup, &early) : find_linked_in(setup, tid, end_ns);
+	*ret_is_early = early.is_early || is_unsure;
+	if (*ret_is_early)
+		return early.is_early ? make(setup, &early) : NULL;
+	return find_linked_in(setup, tid, end_ns, ret_is_early);
 }
 
 static void python_destroy(void *context)

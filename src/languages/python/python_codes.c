@@ -205,9 +205,8 @@ static uint32_t character_at(const uint8_t *text, unsigned int kind, size_t i)
 	return c;
 }
 
-// How wide a string's characters are, and whether it is ASCII, by its state, whose bits have moved
-// twice (Include/cpython/unicodeobject.h); 0: it is not such a string.
-static unsigned int string_kind(uint32_t state, bool *ret_ascii)
+// The state's bits have moved twice (Include/cpython/unicodeobject.h).
+unsigned int python_codes_string_kind(uint32_t state, bool *ret_ascii)
 {
 	static const uint8_t shifts[] = {2, 8, 16};
 
@@ -240,7 +239,8 @@ char *python_codes_text(const struct python *python, const uint8_t *object, size
 
 	if (word_at(object, layout->object_type) != python->string_type)
 		return NULL;
-	const unsigned int kind = string_kind(number_at(object, layout->string_state), &is_ascii);
+	const unsigned int kind =
+	    python_codes_string_kind(number_at(object, layout->string_state), &is_ascii);
 	const uint32_t at = is_ascii ? layout->string_ascii : layout->string_compact;
 	const uint64_t length = word_at(object, layout->string_length);
 	if (kind == 0 || at >= size)
@@ -261,7 +261,8 @@ static char *read_string(const struct python *python, int tid, uint64_t address,
 	if (!resident_read(resident, tid, address, header, layout->string_compact) ||
 	    word_at(header, layout->object_type) != python->string_type)
 		return NULL;
-	const unsigned int kind = string_kind(number_at(header, layout->string_state), &is_ascii);
+	const unsigned int kind =
+	    python_codes_string_kind(number_at(header, layout->string_state), &is_ascii);
 	uint64_t length = word_at(header, layout->string_length);
 	if (kind == 0)
 		return NULL;

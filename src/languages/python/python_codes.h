@@ -53,6 +53,10 @@ void python_codes_look(const struct python *python, struct python_pieces *pieces
                        struct python_code_seen *codes, size_t n);
 void python_codes_look_at_one(const struct python *python, int tid, struct python_code_seen *code);
 
+// Returns how wide a string's characters are, and whether it is ASCII, by its state; 0: it is not a
+// string whose text follows its header.
+unsigned int python_codes_string_kind(uint32_t state, bool *ret_ascii);
+
 // Returns the text of a string object, as far as it lies in its first `size` (128 or more) bytes,
 // which are given; NULL: it is not a string. The caller frees.
 char *python_codes_text(const struct python *python, const uint8_t *object, size_t size);

@@ -389,6 +389,44 @@ static bool is_within_bounds(const struct python_layout *layout)
 	       layout->bytes_size <= 120;
 }
 
+// What memory would not show to be wrong: neighbours that a version which is not known must have as
+// the newest one has them.
+static bool has_same_neighbours(const uint8_t *offsets, const struct debug_words *words)
+{
+	const size_t code_bytes = words->code_file - 1, argcount = words->code_file + 5;
+	const struct {
+		size_t first, second;
+		uint64_t distance;
+	} pairs[] = {
+	    {words->thread_next - 1, words->thread_next, 8}, // the first is its prev
+	    {words->thread_next, words->thread_interp, 8},
+	    {words->code_file, words->code_file + 1, 8},
+	    {words->code_file + 1, words->code_file + 2, 8},
+	    {words->code_file + 2, words->code_file + 3, 8},
+	    {argcount, words->code_file + 4, 16},
+	    {words->code_start, code_bytes, 8},
+	};
+
+	for (size_t i = 0; i < array_size(pairs); i++)
+		if (word(offsets, pairs[i].second) - word(offsets, pairs[i].first) !=
+		    pairs[i].distance)
+			return false;
+	return true;
+}
+
+// Those of the version, or of the newest one that is known; NULL: it is too old.
+static const struct debug_words *words_of(int minor)
+{
+	const struct debug_words *newest = &debug_words[array_size(debug_words) - 1];
+
+	if (minor > newest->minor)
+		return newest;
+	for (size_t i = 0; i < array_size(debug_words); i++)
+		if (debug_words[i].minor == minor)
+			return &debug_words[i];
+	return NULL;
+}
+
 bool python_layout_read(const uint8_t offsets[PYTHON_OFFSETS_BYTES], struct python_layout *ret,
                         int *ret_minor)
 {
@@ -396,11 +434,12 @@ bool python_layout_read(const uint8_t offsets[PYTHON_OFFSETS_BYTES], struct pyth
 	if (memcmp(offsets, "xdebugpy", PYTHON_COOKIE_BYTES) != 0)
 		return false;
 	*ret_minor = (int)(word(offsets, 1) >> 16 & 0xff); // PY_VERSION_HEX
-	for (size_t i = 0; i < array_size(debug_words); i++) {
-		if (debug_words[i].minor != *ret_minor || !is_sane(offsets, &debug_words[i]))
-			continue;
-		fill(offsets, &debug_words[i], ret);
-		return is_within_bounds(ret);
-	}
-	return false;
+	const struct debug_words *words = words_of(*ret_minor);
+	if (!words || !is_sane(offsets, words))
+		return false;
+	fill(offsets, words, ret);
+	ret->is_guess = words->minor != *ret_minor;
+	if (ret->is_guess)
+		ret->code_version = 0; // nothing tells whether it is there
+	return is_within_bounds(ret) && (!ret->is_guess || has_same_neighbours(offsets, words));
 }

@@ -20,7 +20,8 @@ enum {
 
 // Offsets in bytes. 0: there is no such field, or it is the first of its structure.
 struct python_layout {
-	int minor; // of the version 3.minor
+	int minor;     // of the version 3.minor
+	bool is_guess; // of a later version, of which the newest known one's order was taken
 	bool free_threaded;
 	uint32_t interpreters; // in _PyRuntime: the first one's address; 3.6 has a variable for it
 	uint32_t interp_next, interp_threads, interp_codes; // the last: code_object_generation
@@ -56,7 +57,8 @@ struct python_layout {
 // Returns the layout of a version that does not tell it itself; NULL: not known.
 const struct python_layout *python_layout_of(int minor);
 
-// Reads the layout from the first bytes of _PyRuntime. False if the version is not known, or the
-// bytes do not fit together. Sets *ret_minor to the version in any case; -1: it is not told.
+// Reads the layout from the first bytes of _PyRuntime. A version that is newer than all known ones
+// is taken to be as the newest: ret->is_guess. False if the bytes do not fit together. Sets
+// *ret_minor to the version in any case; -1: it is not told.
 bool python_layout_read(const uint8_t offsets[PYTHON_OFFSETS_BYTES], struct python_layout *ret,
                         int *ret_minor);

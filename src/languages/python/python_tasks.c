@@ -94,7 +94,7 @@ void python_tasks_update(struct python *python, int tid)
 	const struct address_space *space = python->setup->space;
 	const struct maps *maps = &space->maps;
 
-	if (python->layout.minor < MIN_MINOR || python->tasks.running ||
+	if (python->layout.minor < MIN_MINOR || python->layout.is_guess || python->tasks.running ||
 	    python->tasks.generation == space->generation)
 		return;
 	python->tasks.generation = space->generation;
