@@ -50,6 +50,7 @@ struct top_input {
 
 struct top_share {
 	uint64_t count; // samples
+	uint64_t idle;  // of these, those without work (wait_kind_has_no_work)
 	uint64_t kinds[N_WAIT_KINDS];
 };
 

@@ -33,12 +33,6 @@ char top_kind_letter(enum wait_kind kind)
 	return kind < N_WAIT_KINDS ? letters[kind] : ' ';
 }
 
-static void add_share(struct top_share *share, enum wait_kind kind, uint64_t count)
-{
-	share->count += count;
-	share->kinds[kind] += count;
-}
-
 // The sums of the window, one for each sample.
 static void add_samples(const struct top_input *input, struct slice *slice)
 {
@@ -143,8 +137,8 @@ static void find_threads(struct top_model *model, const struct slice *slice)
 		const uint32_t thread = input->profile->samples[i].thread;
 		if (sum->count == 0)
 			continue;
-		add_share(&model->threads[thread].share, model->kinds[i], sum->count);
-		add_share(&model->share, model->kinds[i], sum->count);
+		top_add_share(&model->threads[thread].share, model, i, sum->count);
+		top_add_share(&model->share, model, i, sum->count);
 	}
 	for (size_t i = 0; i < input->n_spans; i++) {
 		const struct span *span = &input->spans[i];
@@ -273,10 +267,8 @@ char **top_stack(const struct top_model *model, uint32_t sample, enum top_stack_
 // How much of the window is counted: idle time is not, if there is other time.
 static void count(struct top_model *model)
 {
-	uint64_t idle = 0;
+	const uint64_t idle = model->share.idle;
 
-	for (int i = 0; i < N_WAIT_KINDS; i++)
-		idle += wait_kind_is_idle((enum wait_kind)i) ? model->share.kinds[i] : 0;
 	model->hides_idle = model->input.choice.hides_idle && idle < model->share.count;
 	model->n_counted = model->share.count - (model->hides_idle ? idle : 0);
 }

@@ -59,8 +59,11 @@ static void set_number(struct top_row *row, int column, double number, int digit
 // The kinds that wait for something particular other than a lock.
 static uint64_t io_of(const struct top_share *share)
 {
-	return share->kinds[WAIT_KIND_FILE] + share->kinds[WAIT_KIND_SOCKET] +
-	       share->kinds[WAIT_KIND_PIPE];
+	const uint64_t idle_sockets = share->idle - share->kinds[WAIT_KIND_CONDITION] -
+	                              share->kinds[WAIT_KIND_EVENT] - share->kinds[WAIT_KIND_TIMER];
+
+	return share->kinds[WAIT_KIND_FILE] + share->kinds[WAIT_KIND_PIPE] +
+	       share->kinds[WAIT_KIND_SOCKET] - idle_sockets;
 }
 
 static uint64_t idle_of(const struct top_share *share)

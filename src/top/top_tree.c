@@ -109,17 +109,14 @@ void top_find_functions(struct top_model *model, const struct sample *sums, size
 		const size_t own = top_own_frame(input, ids, n_frames);
 		functions[ids[0]].self += sums[s].count;
 		functions[ids[own < n_frames ? own : 0]].own_self += sums[s].count;
-		if (own == n_frames) {
-			model->elsewhere.count += sums[s].count;
-			model->elsewhere.kinds[model->kinds[s]] += sums[s].count;
-		}
+		if (own == n_frames)
+			top_add_share(&model->elsewhere, model, s, sums[s].count);
 		for (size_t i = 0; i < n_frames; i++) {
 			struct top_share *total = &functions[ids[i]].total;
 			if (seen[ids[i]] == s + 1)
 				continue; // recursion
 			seen[ids[i]] = s + 1;
-			total->count += sums[s].count;
-			total->kinds[model->kinds[s]] += sums[s].count;
+			top_add_share(total, model, s, sums[s].count);
 		}
 	}
 	for (size_t i = 0; i < n_ids; i++) {

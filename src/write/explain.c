@@ -241,8 +241,12 @@ static char *why_text(const struct explanation *explanation, const struct sample
 		return memory_strdup(holder + strlen(", "));
 	if (strncmp(descriptor, end_of, strlen(end_of)) == 0)
 		return memory_strdup(descriptor + strlen(end_of));
-	if (rule == RULE_LOCK || rule == RULE_GIL || rule == RULE_CHILD)
+	if (rule == RULE_CHILD)
 		return memory_strdup(descriptor);
+	if (rule == RULE_LOCK && *descriptor)
+		return memory_printf("(%s)", descriptor);
+	if (rule == RULE_LOCK || rule == RULE_GIL)
+		return memory_strdup("");
 	_cleanup_free_ char *call = frame_name_waits_in(&profile->waits[sample->wait]);
 	return memory_printf("in %s%s%s", call ? call : "a call", *descriptor ? " of " : "",
 	                     descriptor);
