@@ -165,7 +165,7 @@ static void put_findings(const struct explanation *explanation, bool is_markdown
 	        text_plural(profile->n_threads), seconds(explanation->active_ns), seconds(idle_ns),
 	        explanation->n_findings || is_markdown ? "\n" : "");
 	if (machine)
-		fprintf(stream, "The machine is busy: it %s.\n%s", machine,
+		fprintf(stream, "The machine is busy: the program %s.\n%s", machine,
 		        explanation->n_findings || is_markdown ? "\n" : "");
 	for (size_t i = 0; i < explanation->n_findings; i++) {
 		const struct finding *finding = &explanation->findings[i];
