@@ -148,7 +148,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.read_body(int(self.headers.get("Content-Length", 0)))
         request = Request(self, body)
         answer = self.server.owner.take(request)
         if answer == HANG:
@@ -178,6 +178,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.flush()
         if answer in (CUT, DRIP):
             self.close_connection = True
+
+    def read_body(self, size):
+        body = b""
+        while self.server.owner.is_slow and len(body) < size:
+            part = self.rfile.read1(min(4096, size - len(body)))
+            if not part:
+                break
+            body += part
+            self.server.owner.ended.wait(0.5)
+        return body + self.rfile.read(size - len(body))
 
     def do_CONNECT(self):
         """As a proxy that lets nobody through."""
@@ -209,8 +219,8 @@ class QuietServer(http.server.ThreadingHTTPServer):
 class Server:
     """Runs in threads of its own until close()."""
 
-    def __init__(self, script=(200,), reserved=None, certificate=None):
-        """`reserved`: of reserve_port(), where it listens from now on."""
+    def __init__(self, script=(200,), reserved=None, certificate=None, is_slow=False):
+        """`reserved`: of reserve_port(), where it listens from now on. `is_slow`: it takes 8 kB a second."""
         self.script = list(script)
         self.requests = []
         self.ended = threading.Event()
@@ -221,6 +231,9 @@ class Server:
             self.http.socket, self.http.server_address = reserved, reserved.getsockname()
             self.http.server_activate()
         self.http.owner = self
+        self.is_slow = is_slow
+        if is_slow:
+            self.http.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         scheme = "http"
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -399,6 +399,14 @@ class Failures(Push):
         self.assertEqual(len(os.listdir(spool)), 1)
         self.assertRegex(self.stderr, "it does not answer (within 10 s|in time): it is tried again")
 
+    def slow_line(self):
+        """Over a slow line a request takes longer than its answer may: once is enough."""
+        server = self.serve(is_slow=True)
+        rows = [([os.urandom(900).hex()], 1, RUNNING) for _ in range(100)]
+        told = self.push(server.url, self.spool(pprof_maker.make(rows)))
+        self.assertEqual((told.windows, told.samples, len(server.requests)), (1, 100, 1))
+        self.assertGreater(server.requests[0].size, 100000)
+
     def test_killed(self):
         """At any instant: whatever was not taken is still there for the next one."""
         silent, spool = self.serve(HANG), self.spool(window(1), window(2))

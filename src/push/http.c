@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <linux/sockios.h>
 
@@ -27,6 +28,7 @@ enum {
 	CONNECT_TIMEOUT_MS = 5000,
 	PATIENCE_S = 10, // for the answer, and for so many bytes of the request:
 	LEAST_BYTES = 10000,
+	MAX_SOCKETS = 8,    // that are open at once: an old connection, and two ways to a new one
 	FIRST_STATUS = 200, // those before only announce an answer (RFC 9110, 15.2)
 };
 
@@ -38,7 +40,8 @@ struct http {
 	CURL *handle;
 	char *ca_file;
 	bool (*may_go_on)(void *context);
-	void *context; // borrowed
+	void *context;            // borrowed
+	int sockets[MAX_SOCKETS]; // libcurl's own; 0: free
 	__typeof__(curl_easy_init) *init;
 	__typeof__(curl_easy_cleanup) *cleanup;
 	__typeof__(curl_easy_reset) *reset;
@@ -148,16 +151,40 @@ static size_t on_header(char *bytes, size_t one, size_t size, void *context)
 	return reading->headers <= MAX_READ_BYTES ? size : 0;
 }
 
-// What the kernel still has of what libcurl has handed over to it.
+static void replace_socket(struct http *http, int from, int to)
+{
+	for (size_t i = 0; i < MAX_SOCKETS; i++)
+		if (http->sockets[i] == from) {
+			http->sockets[i] = to;
+			return;
+		}
+}
+
+static int on_open(void *context, curl_socket_t socket, curlsocktype purpose)
+{
+	(void)purpose;
+	replace_socket(context, 0, socket);
+	return CURL_SOCKOPT_OK;
+}
+
+static int on_close(void *context, curl_socket_t socket)
+{
+	replace_socket(context, socket, 0);
+	return close(socket);
+}
+
+// What the kernel still has of what libcurl has handed over to it. Of the sockets only that of the
+// request has any. (CURLINFO_ACTIVESOCKET is not set before the first request has ended.)
 static curl_off_t queued_bytes(const struct http *http)
 {
-	curl_socket_t socket = CURL_SOCKET_BAD;
-	int queued = 0;
+	curl_off_t sum = 0;
 
-	if (http->get(http->handle, CURLINFO_ACTIVESOCKET, &socket) != CURLE_OK ||
-	    socket == CURL_SOCKET_BAD || ioctl(socket, SIOCOUTQ, &queued) != 0)
-		return 0;
-	return queued;
+	for (size_t i = 0; i < MAX_SOCKETS; i++) {
+		int queued = 0;
+		if (http->sockets[i] && ioctl(http->sockets[i], SIOCOUTQ, &queued) == 0)
+			sum += queued;
+	}
+	return sum;
 }
 
 // Returns 1 to give the request up. A thin line may take its time, as long as bytes get there.
@@ -216,6 +243,10 @@ static void set_options(struct http *http, const struct http_request *request,
 	http->set(handle, CURLOPT_POSTFIELDS, request->body);
 	http->set(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->size);
 	http->set(handle, CURLOPT_HTTPHEADER, headers);
+	http->set(handle, CURLOPT_SOCKOPTFUNCTION, on_open);
+	http->set(handle, CURLOPT_SOCKOPTDATA, http);
+	http->set(handle, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+	http->set(handle, CURLOPT_CLOSESOCKETDATA, http);
 	if (http->ca_file)
 		http->set(handle, CURLOPT_CAINFO, http->ca_file);
 }
