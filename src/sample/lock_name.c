@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <stdio.h>
 
+#include "holder_names.h"
 #include "lock_claim.h"
 #include "lock_look.h"
 #include "memory.h"
@@ -35,7 +36,8 @@ static bool is_contended(const struct lock_look *look)
 	       (uint32_t)look->call.args[2] == CONTENDED;
 }
 
-char *lock_name_futex(const struct target *target, const struct target_thread *thread)
+char *lock_name_futex(const struct target *target, const struct target_thread *thread,
+                      struct holder_names *names)
 {
 	struct lock_look look = {.pid = target->pid, .tid = thread->tid, .call = thread->call};
 	char name[PROC_NAME_SIZE];
@@ -46,7 +48,7 @@ char *lock_name_futex(const struct target *target, const struct target_thread *t
 	const bool is_join = look.thread_tid != 0;
 	lock_claim_read(&look, is_join ? LOCK_HINT_JOIN : LOCK_HINT_NONE, is_target_thread,
 	                (void *)target, &claim);
-	if (claim.owner && proc_read_name(target->pid, claim.owner, name))
+	if (claim.owner && holder_names_read(names, target->pid, claim.owner, name))
 		return is_join ? memory_printf("the end of \"%s\" %d", name, claim.owner)
 		               : memory_printf("%s 0x%" PRIx64 ", held by \"%s\" %d",
 		                               lock_what_name(claim.what), claim.address, name,

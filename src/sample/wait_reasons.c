@@ -250,7 +250,7 @@ static char *describe_futex(struct wait_reasons *waits, const struct target *tar
 	if (thread->call.nr == SYS_futex && target->runtimes)
 		name = runtimes_name_futex(target->runtimes, thread->tid, thread->call.args[0]);
 	if (!name && thread->call.nr == SYS_futex && waits->locks && has_our_tids(waits, target))
-		name = lock_name_futex(target, thread);
+		name = lock_name_futex(target, thread, &waits->holders);
 	return name;
 }
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "holder_names.h"
 #include "wait_peers.h"
 
 struct profile;
@@ -24,9 +25,10 @@ struct wait_reasons {
 	size_t n_unnamed, unnamed_capacity;
 	bool *noted; // for each wait in the profile: it was among `unnamed`
 	size_t n_noted, noted_capacity;
-	struct wait_peers peers; // if `locks`
-	int fds_fd;              // /proc/PID/fd; -1: not opened
-	int64_t next_ns;         // when the tables of sockets may be read again
+	struct wait_peers peers;     // if `locks`
+	struct holder_names holders; // if `locks`
+	int fds_fd;                  // /proc/PID/fd; -1: not opened
+	int64_t next_ns;             // when the tables of sockets may be read again
 };
 
 void wait_reasons_init(struct wait_reasons *waits, struct profile *profile, struct run_stats *stats,
