@@ -171,6 +171,24 @@ class Java(harness.TestCase):
             with self.subTest(options=options):
                 self.check_locks("java", options)
 
+    def test_unread_heap(self):
+        """ZGC moves objects at any time: who has a monitor is right, and no lock in the heap is named."""
+        path = os.path.join(self.directory(), "locks")
+        target = self.start_java("locks", path, options=["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"])
+        told = {name[:15]: (lock, owner[:15]) for name, (lock, owner) in read_locks(path)[0].items()}
+        seen = {}
+        for _ in range(10):
+            dump = json.loads(harness.Run(["dump", "--json", str(target.pid)]).finish().stdout)
+            waits = {thread["name"]: thread["waits_for"] for thread in dump["threads"]}
+            seen = {name: wait for name, wait in waits.items() if name in told and wait and wait["owners"]}
+            if seen:
+                break
+        self.assertTrue(seen)
+        for name, wait in seen.items():
+            lock, owner = told[name]
+            self.assertNotIn("concurrent", lock, name)
+            self.assertEqual([one["name"] for one in wait["owners"]], [owner], name)
+
     def test_blocked(self):
         """Every name, file and line, interpreted, compiled and inlined; native frames around them."""
         for options in MODES:
