@@ -39,7 +39,7 @@ ENGINE = re.compile(
     r"engine: (\d+) threads stopped \(median (\S+) (\S+), p99 (\S+) (\S+), max (\S+) (\S+)\), "
     r"(\d+) copied asleep, (\d+) asleep still"
 )
-WORK = re.compile(r"engine: (\d+) frames unwound by (\d+) rules; ([\d.]+) ms of CPU .*, (\w+) prio")
+WORK = re.compile(r"engine: (\d+) frames unwound by (\d+) rules; ([\d.]+) ms of CPU .*, scheduled by (\w+)")
 TICKS = re.compile(r"(\d+) ticks at (\S+) Hz in ([\d.]+) s, (\d+) missed; (\d+) samples")
 THINNED = re.compile(r"(\d+) of \d+ ticks were skipped")
 
