@@ -79,7 +79,7 @@ static bool is_ascii(const char *bytes, size_t n)
 static bool fits_string(const struct look *look, uint64_t address, struct text *ret)
 {
 	const struct python_layout *layout = &look->python->layout;
-	uint8_t header[128 + WORD];
+	uint8_t header[128 + WORD] = {0}; // what a wrong offset shows behind what is read
 	char end;
 
 	if (address % WORD || !read_at(look, address, header, layout->string_ascii) ||
@@ -100,7 +100,7 @@ static bool fits_string(const struct look *look, uint64_t address, struct text *
 static bool fits_lines(const struct look *look, uint64_t address)
 {
 	const struct python_layout *layout = &look->python->layout;
-	uint8_t header[128 + WORD], end;
+	uint8_t header[128 + WORD] = {0}, end;
 
 	if (address % WORD || !read_at(look, address, header, layout->bytes_data + 1))
 		return false;
