@@ -16,7 +16,7 @@ static bool read_heap(const struct java_memory *memory, const struct java_layout
 {
 	const uint64_t space = address + (uint64_t)layout->heap_memory;
 	const uint64_t segments = address + (uint64_t)layout->heap_segments;
-	int32_t log2;
+	int32_t log2 = 0;
 
 	if (!java_read(memory, address + (uint64_t)layout->heap_log2, &log2, sizeof(log2)) ||
 	    log2 < 0 || log2 > MAX_LOG2)
