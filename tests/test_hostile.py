@@ -17,7 +17,7 @@ import zlib
 import elf_maker
 import harness
 from elf_maker import CODE, SHF_ALLOC, SHF_COMPRESSED, SHT_PROGBITS, STT_FUNC_GLOBAL
-from harness import Run
+from harness import Run, tried
 from test_dump import SCHEMA, by_name, check_schema, dump, dump_text
 
 NO_LEAKS = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # what is given up is leaked
@@ -53,6 +53,7 @@ class Watch(threading.Thread):
 
 
 class TestCase(harness.TestCase):
+    @tried
     def profile(self, target, *args, seconds=0.4, max_mb=MAX_RSS_MB, during=None, **run):
         """A finished run on a target, whose bounds are kept. `during` is called amidst: once the
         target has run while it was sampled, however long that takes."""

@@ -24,7 +24,10 @@
 #include "untrusted_text.h"
 #include "writing.h"
 
-enum { LONG_NS = 1000000 }; // longer than a hold should be
+enum {
+	LONG_NS = 1000000, // longer than a hold should be
+	TRIES = 3,
+};
 
 struct fixture {
 	struct run_stats stats;
@@ -272,10 +275,15 @@ static void test_waits_at_work(void **state)
 	sigaction(SIGCHLD, &action, NULL);
 	assert_int_equal(tracee_seize(pid, pid), TRACEE_OK);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		int64_t off_cpu_ns;
-		const int64_t unsure_ns = unsure_after(hold, cases[i].work, &off_cpu_ns);
-		assert_true(unsure_ns >= cases[i].deaf_ns);
-		assert_true(unsure_ns < off_cpu_ns - cases[i].listened_ns + LONG_NS / 2);
+		bool noticed = false;
+		// The test may lose its CPU between two of its clocks.
+		for (int tries = 0; tries < TRIES && !noticed; tries++) {
+			int64_t off_cpu_ns;
+			const int64_t unsure_ns = unsure_after(hold, cases[i].work, &off_cpu_ns);
+			assert_true(unsure_ns >= cases[i].deaf_ns);
+			noticed = unsure_ns < off_cpu_ns - cases[i].listened_ns + LONG_NS / 2;
+		}
+		assert_true(noticed);
 	}
 	hold->no_room = true; // for a copy of somebody who had stopped before
 	int64_t unused;
