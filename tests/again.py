@@ -3,8 +3,8 @@
 time.
 
 `tried` is for what is asserted of a time, or of a share of a short one, which others on a busy machine may
-spoil. And any test runs again that failed while the whole machine paused (metronome.py), but where a
-target was harmed: that is never excused.
+spoil. And any test runs again that failed while the whole machine paused (metronome.py), or of a sanitized
+profiler, which is slow, and runs for what the sanitizers say. Neither that nor a harmed target is ever excused.
 """
 
 import functools
@@ -20,6 +20,7 @@ LONG_S = 0.2  # of a pause: shorter ones tests bear
 HARM = re.compile(r"Sanitizer|runtime error:|died of signal|thread \d+ is left|found faults")
 
 _metronome = None
+_tries_all = False
 
 
 def tried(test):
@@ -64,7 +65,8 @@ class TestCase(unittest.TestCase):
             n_failures, n_errors = len(result.failures), len(result.errors)
             super().run(result)
             told = [text for _, text in result.failures[n_failures:] + result.errors[n_errors:]]
-            may = getattr(getattr(self, self._testMethodName), "is_tried", False) or longest_pause_s() > LONG_S
+            is_tried = _tries_all or getattr(getattr(self, self._testMethodName), "is_tried", False)
+            may = is_tried or longest_pause_s() > LONG_S
             if not told or not left or not may or any(map(HARM.search, told)):
                 break
             print(f"{self.id()}: once more; the machine paused for {longest_pause_s():.1f} s", *told, flush=True)
@@ -78,8 +80,10 @@ class TestCase(unittest.TestCase):
         self.setUpClass()
 
 
-def main():
-    """Runs the tests of the main module; what unittest tells of them."""
+def main(tries_all):
+    """Runs the tests of the main module; what unittest tells of them. `tries_all`: each is tried."""
+    global _tries_all
+    _tries_all = tries_all
     listen()
     result = unittest.main(module="__main__", exit=False, verbosity=2).result
     stop_listening()
