@@ -1,90 +1,61 @@
 # SPDX-License-Identifier: MIT
-"""What fails is tried again, where the machine may be at fault: a fault that a test looks for is there each
-time.
-
-`tried` is for what is asserted of a time, or of a share of a short one, which others on a busy machine may
-spoil. And any test runs again that failed while the whole machine paused (metronome.py), or of a sanitized
-profiler, which is slow, and runs for what the sanitizers say. Neither that nor a harmed target is ever excused.
-"""
+"""What fails is tried again, up to three times: nearly every test here looks at what a scheduler did, and on
+a busy or paused machine a few in a thousand see what they did not ask for. A fault that a test looks for is
+there each time. A harmed target and what a sanitizer says are never excused. Each further try is printed with
+what failed, and .ci/run names those tests at its end, so that one that needs it often is seen."""
 
 import functools
 import re
-import time
+import sys
 import unittest
 
-from metronome import Metronome
-
 TRIES = 3
-BEAT_S = 0.05
-LONG_S = 0.2  # of a pause: shorter ones tests bear
+AGAIN = "once more, as"  # .ci/run looks for it
 HARM = re.compile(r"Sanitizer|runtime error:|died of signal|thread \d+ is left|found faults")
 
-_metronome = None
-_tries_all = False
+
+def _tell(name, why):
+    """In one line first what an exception says last: why the check failed."""
+    why = str(why).strip()
+    print(f"{name}: {AGAIN} {why.splitlines()[-1] if why else why}\n{why}", file=sys.stderr, flush=True)
 
 
-def tried(test):
-    """Runs a test, or a check within one, up to TRIES times; it fails as its last run does."""
-    if test.__name__.startswith("test_"):
-        test.is_tried = True  # run() sees to it, and hears of parts that fail (subTest), too
-        return test
+def tried(check):
+    """A part of a test, or what sets up its class, that is tried again by itself."""
 
-    @functools.wraps(test)
+    @functools.wraps(check)
     def run(*args, **more):
         for left in reversed(range(TRIES)):
             try:
-                return test(*args, **more)
+                return check(*args, **more)
             except AssertionError as error:
                 if not left or HARM.search(str(error)):
                     raise
-                print(f"{test.__qualname__}: once more, as {error}", flush=True)
+                _tell(check.__qualname__, error)
 
     return run
 
 
-def listen():
-    """For pauses, from now on until this process ends."""
-    global _metronome
-    _metronome = Metronome(BEAT_S)
-
-
-def stop_listening():
-    _metronome.end()
-
-
-def longest_pause_s():
-    """The longest one since the tests of this process began: a class may have recorded long ago what its
-    tests look at."""
-    pauses = _metronome.pauses(0, time.monotonic()) if _metronome else []
-    return max((end - start - BEAT_S for start, end in pauses), default=0)
-
-
 class TestCase(unittest.TestCase):
+    def __init_subclass__(cls):
+        super().__init_subclass__()
+        if "setUpClass" in vars(cls):
+            cls.setUpClass = classmethod(tried(vars(cls)["setUpClass"].__func__))
+
     def run(self, result):
         for left in reversed(range(TRIES)):
             n_failures, n_errors = len(result.failures), len(result.errors)
             super().run(result)
             told = [text for _, text in result.failures[n_failures:] + result.errors[n_errors:]]
-            is_tried = _tries_all or getattr(getattr(self, self._testMethodName), "is_tried", False)
-            may = is_tried or longest_pause_s() > LONG_S
-            if not told or not left or not may or any(map(HARM.search, told)):
+            if not told or not left or any(map(HARM.search, told)):
                 break
-            print(f"{self.id()}: once more; the machine paused for {longest_pause_s():.1f} s", *told, flush=True)
+            _tell(self.id(), "\n".join(told))
             del result.failures[n_failures:], result.errors[n_errors:]
             self._set_up_class_again()
         return result
 
     def _set_up_class_again(self):
+        """It may have recorded what its tests look at."""
         self.tearDownClass()
         self.doClassCleanups()
         self.setUpClass()
-
-
-def main(tries_all):
-    """Runs the tests of the main module; what unittest tells of them. `tries_all`: each is tried."""
-    global _tries_all
-    _tries_all = tries_all
-    listen()
-    result = unittest.main(module="__main__", exit=False, verbosity=2).result
-    stop_listening()
-    return result

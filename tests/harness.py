@@ -602,7 +602,7 @@ def main():
     if not os.access(PROFILER, os.X_OK):
         sys.exit(f"{PROFILER} is not there: set PROFILER")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # for the programs that are started
-    result = again.main(tries_all=is_sanitized())
+    result = unittest.main(module="__main__", exit=False, verbosity=2).result
     if not result.wasSuccessful():
         sys.exit(1)
     # A part of a test that is skipped (subTest) does not make the test skipped.

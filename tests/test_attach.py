@@ -562,7 +562,6 @@ class Blocked(harness.TestCase):
         self.assertEqual(int(bad), 0, "the target found faults")
         self.assertEqual({s.pid for s in run.pprof.samples}, {target.pid})
 
-    @tried
     def test_stopped_target_stays_stopped(self):
         target = self.start_fixture("calls-O2", "spin")
         harness.wait_until_spinning(target)

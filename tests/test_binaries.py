@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import harness
-from harness import LEAVES, LIBRARY, MAIN, THREAD, attach, name_of, read_symbols, tried
+from harness import LEAVES, LIBRARY, MAIN, THREAD, attach, name_of, read_symbols
 from test_record import Recorded, report
 
 CALLS = f"many_arguments;through_qsort;{LIBRARY}compare;dynamic_frame;big_frame"
@@ -206,7 +206,6 @@ class Tableless(TestCase):
 
     BUILDS = "tableless-O2", "tableless-O3"
 
-    @tried
     def test_many_symbols(self):
         """Sampling does not stand still while a table of all names is made, which takes 0.3 s here."""
         directory = self.directory()

@@ -38,7 +38,6 @@ class Blame(harness.TestCase):
         names = [name for name in chain if name in ("handle", "--", "collect", "write_journal", "keep_journal")]
         self.assertEqual(names, ["handle", "--", "collect", "write_journal", "--", "keep_journal"])
 
-    @tried
     def test_chain(self):
         run = blame("chain", "-t")
         self.check_chain(run, run.stdout.decode())
@@ -66,7 +65,6 @@ class Blame(harness.TestCase):
         self.assertEqual(kinds, {"lock"})
         self.assertIn(b"flush_journal", report(run.data, "--blame", "-f", "html")[0])
 
-    @tried
     def test_child(self):
         """A process that is waited for, if it is sampled too."""
         run = blame("child", "-c")

@@ -10,7 +10,7 @@ import sys
 import time
 
 import harness
-from harness import Run, tried
+from harness import Run
 from told import Summary
 
 KINDS = {"running", "runnable", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped"}
@@ -124,7 +124,6 @@ class Waits(harness.TestCase):
             self.assertIsNone(thread["truncated"], name)
         return told
 
-    @tried
     def test_each_lock(self):
         """Kind, what it waits for, its holder, and that this was read, not inferred."""
         target = self.start_fixture("locks", "all")

@@ -6,7 +6,7 @@ import os
 import sys
 
 import harness
-from harness import Run, start_wrap, tried
+from harness import Run, start_wrap
 from test_record import report
 
 SECONDS = "1.5"
@@ -97,7 +97,6 @@ class Explain(harness.TestCase):
     def start_blame(self, mode):
         return self.start(harness.fixture("blame"), "60", mode, ready=None)
 
-    @tried
     def test_lock(self):
         found = self.first(self.start_blame("chain"))
         self.assertEqual((found["rule"], found["function"], found["sure"]), ("lock", "handle", True))
@@ -110,19 +109,16 @@ class Explain(harness.TestCase):
         found = self.first(self.start_blame("circle"))
         self.assertEqual((found["rule"], found["function"]), ("deadlock", "lock_both"))
 
-    @tried
     def test_child(self):
         found = self.first(self.start_blame("child"))
         self.assertEqual((found["rule"], found["function"]), ("child", "child"))
         self.assertRegex(found["text"], r'waits for a child process "blame" \d+$')
 
-    @tried
     def test_hot(self):
         found = self.first(self.start_fixture("threads", "2", "2"))
         self.assertEqual(found["rule"], "hot")
         self.assertEqual(found["function"], "spin_here")
 
-    @tried
     def test_cpu(self):
         cpu = str(max(os.sched_getaffinity(0)))
         target = self.start(harness.find_tool("taskset"), "-c", cpu, harness.fixture("clocked"), "60", "spin", "0", "8",
@@ -131,20 +127,17 @@ class Explain(harness.TestCase):
         self.assertEqual(found["rule"], "cpu")
         self.assertRegex(found["text"], r"^the program waited [\d.]+ s for a CPU")
 
-    @tried
     def test_peer(self):
         found = self.first(self.python(PEER))
         self.assertIn(found["rule"], ("peer", "sleep"))
         self.assertIn(found["function"], ("ask", "answer"))
 
-    @tried
     def test_file(self):
         harness.need(os.statvfs(".").f_flag is not None, "needs a disk")
         found = self.explain(self.python(FSYNC))
         is_busy = found and found[0]["rule"] == "cpu" and found[0]["share"] > 0.8  # the machine: no time is left
         self.assertTrue(is_busy or "save" in {finding.get("function") for finding in found}, found)
 
-    @tried
     def test_sleep(self):
         """Sleeping is idle time, as in the tables: it is told as a time, not as a share of the busy time."""
         text = Run(["explain", "-d", SECONDS, self.python(SLEEP).pid]).finish().stdout.decode()
@@ -152,21 +145,17 @@ class Explain(harness.TestCase):
             return  # a busy machine: little time is left to sleep in
         self.assertRegex(text, r"(?m)^1\. retry \(.*\), called by <module>, sleeps between other work, for [\d.]+ s \(this may be fine\)\.$")
 
-    @tried
     def test_idle(self):
         run = Run(["explain", "-d", SECONDS, self.python(IDLE).pid]).finish()
         self.assertIn("wait for work nearly all of the time", run.stdout.decode())
 
-    @tried
     def test_build(self):
         self.assertNotIn("child", {finding["rule"] for finding in self.explain(self.python(BUILD))})
 
-    @tried
     def test_server(self):
         """A connection that it has accepted is waited for without work."""
         self.assertNotIn("serve", {finding.get("function") for finding in self.explain(self.python(SERVER))})
 
-    @tried
     def test_machine(self):
         """That another program uses the CPU is told of the machine, and is no finding unless it takes most of the time."""
         cpu = str(max(os.sched_getaffinity(0)))
@@ -183,7 +172,6 @@ class Explain(harness.TestCase):
         else:
             self.assertRegex(told["machine"], r"^waited [\d.]+ s for a CPU.*: other processes use its CPU as well$")
 
-    @tried
     def test_recording(self):
         """A recording is told like the process, as text and as Markdown; its command names the file."""
         run = start_wrap([harness.fixture("blame"), SECONDS, "chain"], "--locks", form="record").finish(keep=(0,))

@@ -9,7 +9,6 @@ import os
 import tempfile
 
 import harness
-from harness import tried
 
 SECONDS = 8
 HZ = 499
@@ -98,7 +97,6 @@ class GroundTruth(harness.TestCase):
                     f"+- {sigma_s:.3f} s; {self.run_.stderr}",
                 )  # fmt: skip
 
-    @tried
     def test_states(self):
         """Running where it burns; waiting, or on its way there or back, where it does not."""
         for thread in self.truth:

@@ -12,7 +12,7 @@ import sys
 import time
 
 import harness
-from harness import LEAVES, MAIN, PROFILER, THREAD, Run, attach, tried
+from harness import LEAVES, MAIN, PROFILER, THREAD, Run, attach
 from terminal import run_in_terminal
 
 
@@ -46,7 +46,6 @@ class Help(harness.TestCase):
 
 
 class HowLong(harness.TestCase):
-    @tried
     def test_duration_forms(self):
         target = self.start_fixture("calls-O2", "spin")
         forms = {"300ms": 0.3, "0.3s": 0.3, ".3": 0.3, "0.005m": 0.3, "1": 1}

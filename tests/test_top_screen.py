@@ -169,7 +169,7 @@ class Screen(harness.TestCase):
         terminal = Terminal(self, self.target.pid, "--interval=100ms")
         terminal.wait_for("spin_her")
         self.target.process.kill()
-        terminal.wait_for(r"(?s)\[ENDED\].*\nworker-0[01] +\d+ ")
+        terminal.wait_for(r"(?s)\[ENDED\].*\nworker-0\d +\d+ ")
         # Nobody writes to them any more: each look would be told so at once, and take all of a CPU.
         links = f"/proc/{terminal.profiler()}/fd"
         harness.wait_for(

@@ -8,7 +8,7 @@ import signal
 import sys
 
 import harness
-from harness import attach, tried
+from harness import attach
 from test_fallbacks import without
 
 # Of each kind of the fixture blocking: system calls, one of which it is, and the descriptor.
@@ -120,7 +120,6 @@ class KernelWorker(harness.TestCase):
         self.assertLess(run.summary.stopped, 10, run.stderr)
 
 
-    @tried
     def test_reads(self):
         """What it does for the program is not cut, as it is never stopped: its completion would say
         less than was asked for."""

@@ -16,7 +16,7 @@ import time
 import harness
 import pprof
 from push_server import Server
-from harness import STATUS_OUTPUT, STATUS_USAGE, Run, tried
+from harness import STATUS_OUTPUT, STATUS_USAGE, Run
 from told import Summary
 
 
@@ -63,7 +63,6 @@ class Windows(harness.TestCase):
         self.assertEqual(len(ends), 5)
         self.assertEqual(len(set(ends.values())), 1)
 
-    @tried
     def test_they_add_up(self):
         """Sample for sample; each thread's time, and what the kernel counted of it."""
         target = self.start_fixture("threads", 8, 2, 3)

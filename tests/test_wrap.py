@@ -12,7 +12,7 @@ import time
 import unittest.mock
 
 import harness
-from harness import LEAVES, MAIN, Run, start_wrap, tried, wrap
+from harness import LEAVES, MAIN, Run, start_wrap, wrap
 from terminal import Terminal, run_in_terminal
 
 SHELL = ["sh", "-c"]
@@ -404,7 +404,6 @@ class Sampling(harness.TestCase):
             run = wrap(SHELL + [f"exit {i}"], expect=i, hz=10000)
             self.assertGreaterEqual(run.summary.samples, 1)
 
-    @tried
     def test_outlives_duration(self):
         """A command that outlives -d runs on, untraced, and the profiler waits for it."""
         run = start_wrap(
@@ -529,9 +528,17 @@ class Interrupted(harness.TestCase):
 
     def test_stop_before_exec(self):
         """Stopped when it is not the command yet, it stays so until it is continued."""
-        slow_path = "/x:" * 40000 + os.environ["PATH"]  # execvp looks in each of them
-        for _ in range(100):  # on a busy machine the test itself may be too late for many of them
-            run = start_wrap(["sleep", "0.1"], env={**os.environ, "PATH": slow_path})
+        links = self.directory()
+        for i in range(30):
+            os.symlink("./" * 1900 + f"{links}/{i + 1}", f"{links}/{i}")
+        script = f"{links}/nap"
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\nsleep 0.1\n")
+        os.chmod(script, 0o755)
+        # execvp looks for a script in each of them, for 1 ms.
+        slow_path = f"{links}/0:" * 300 + f"{links}:" + os.environ["PATH"]
+        for _ in range(20):  # on a busy machine the test itself may be too late for many of them
+            run = start_wrap(["nap"], env={**os.environ, "PATH": slow_path})
             pid = self.stop_before_exec(run)
             if pid:
                 break

@@ -11,7 +11,6 @@ import re
 
 import cases
 from cases import harness
-from harness import tried
 
 SECONDS = 5
 HZ = 99
@@ -76,17 +75,14 @@ class SharesCase(harness.TestCase):
 class Programs:
     """The tests of each program, for every user."""
 
-    @tried
     def test_naps_on_one_cpu(self):
         self.check_wall("naps of 1 ms", 1)
         self.check_kernel()
 
-    @tried
     def test_four_threads_on_two_cpus(self):
         self.check_wall("4 threads nap 1 ms", 2)
         self.check_kernel()
 
-    @tried
     def test_starved(self):
         """Each of 8 threads waits for the one CPU most of the time: that is no CPU time."""
         # A wait lasts for up to 10 ticks: that is one independent sample of a function, not 10.
@@ -94,27 +90,22 @@ class Programs:
         self.check_kernel()
         self.check_never_asleep()
 
-    @tried
     def test_pool(self):
         self.check_wall("pool", 2)
         self.check_kernel()
 
-    @tried
     def test_spinners(self):
         self.check_wall("2 threads spin", 2)
         self.check_kernel()
         self.check_never_asleep()
 
-    @tried
     def test_python(self):
         self.check_wall("Python, 4 threads", 2)
         self.check_kernel()
 
-    @tried
     def test_go(self):
         self.check_wall("Go, 4 goroutines", 2)
 
-    @tried
     def test_slowed_function(self):
         """compute_b does 3 times the work of compute_a. No clock is needed to know that."""
         self.check_wall("slowed by 3", 1, hz=499)

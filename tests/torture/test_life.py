@@ -26,7 +26,6 @@ ROOTS = {"_start", "_dl_start_user", "clone", "__clone", "clone3", "__clone3"}
 
 
 class Threads(torture.TestCase):
-    @tried
     def test_births(self):
         """1,000 threads a second."""
         for hz, more in MODES:
@@ -35,7 +34,6 @@ class Threads(torture.TestCase):
                 self.assert_no_faults(told)
                 self.assertGreater(run.summary.samples, run.summary.ticks)
 
-    @tried
     def test_main_thread_leaves(self):
         for hz, more in MODES:
             with self.subTest(describe(hz, more)):
@@ -48,7 +46,6 @@ class Threads(torture.TestCase):
 class Waits(torture.TestCase):
     """Uninterruptibly, and in job control's stops."""
 
-    @tried
     def test_disk_sleep(self):
         """Whoever waits uninterruptibly cannot stop; it does so when it surfaces, or never."""
         for i, (hz, more) in enumerate(MODES):
@@ -63,7 +60,6 @@ class Waits(torture.TestCase):
                 self.assert_no_faults(told)
                 self.assert_mostly(run, "disk", run.target_pid)
 
-    @tried
     def test_stops_when_sampling_is_over(self):
         """Another process's thread that never stops keeps nobody held."""
         target = self.start_program("life-O0", "vforks", 100)  # both need a stop
@@ -256,7 +252,6 @@ class Tracers(torture.TestCase):
                 continue
         raise AssertionError("the tracer cannot attach")
 
-    @tried
     def test_debugger_comes_and_goes(self):
         for hz, more in MODES:
             with self.subTest(describe(hz, more)):
@@ -331,7 +326,6 @@ class Children(torture.TestCase):
         wait
     """
 
-    @tried
     def test_names_and_pids(self):
         """Each child's samples have its own name and pid."""
         spin = harness.fixture("calls-O2")
@@ -394,7 +388,6 @@ class Children(torture.TestCase):
                     roots = {line.split(";")[0] for line in file}
                 self.assertLessEqual({"one-1000", "two-1000", "three-1000"}, roots, run.stderr)
 
-    @tried
     def test_short_commands(self):
         """Nothing that a tick saw is lost: the samples of all processes add up to the total."""
         for hz, more in MODES:
