@@ -1,4 +1,4 @@
-/* What the C programs of the corpus share: they say that they are ready, and end by themselves. */
+/* What the C and C++ programs of the corpus share: they say that they are ready, and end by themselves. */
 #pragma once
 #include <pthread.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 
 static inline void nap_ms(long ms)
 {
-	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+	const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+	nanosleep(&time, NULL);
 }
 
 /* Starts `count` threads, says "ready" and waits for them. */
