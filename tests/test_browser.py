@@ -218,6 +218,81 @@ class Findings(InBrowser):
         self.assertRegex(self.text("matched"), r"^matched \d")
 
 
+class Blame(InBrowser):
+    @classmethod
+    def setUpClass(cls):
+        run = start_wrap([harness.fixture("blame"), "3", "chain"], "--locks", form="record").finish(keep=(0,))
+        cls.blamed = report(run.data, "-f", "html", "--blame")[0]
+        cls.path = write("blame.html", cls.blamed)
+        cls.plain = write("plain.html", report(run.data, "-f", "html")[0])
+
+    def rows(self):
+        """The tree's rows: [level, share in percent, name]."""
+        return self.browser.evaluate("""[...document.querySelectorAll('#table tbody tr')].map(row =>
+            [row.ariaLevel, parseFloat(row.cells[1].textContent), row.cells[5].innerText.replace(/^[^\\w-]+/, '')])""")
+
+    def test_tree(self):
+        """Below a function that waits is what it waits for, and below that what the holder does, in all its time."""
+        self.open(path=self.path)
+        self.browser.key("7")
+        self.assertEqual(self.state(), "view=blame")
+        rows = self.rows()
+        self.assertRegex(rows[1][2], r"^handle blame\.c:\d+$")
+        self.assertRegex(rows[2][2], r'^futex mutex 0x[0-9a-f]+, held by "gc" \d+$')
+        self.assertRegex(rows[3][2], r"^collect blame\.c")
+        self.assertEqual([level for level, _, _ in rows[:4]], ["1", "2", "3", "4"])
+        own = [name for level, _, name in rows if level == "5"]
+        self.assertTrue({"sweep", "write_journal"} & {name.split()[0] for name in own}, rows)
+        told, data = self.told(), page.Page(self.blamed)
+        total = sum((end - start) * thread["weigh"][kind] for thread, start, end, stack, kind, _ in data.runs
+                    if kind == "lock" and "handle" in stack)  # fmt: skip
+        self.assertAlmostEqual(rows[1][1], 100 * total / told["time"], delta=0.2)
+        # It can be closed, and follows the choice of kinds.
+        self.browser.evaluate("document.querySelectorAll('#table tbody tr')[1].click()")
+        self.browser.settle()
+        self.assertEqual([row[0] for row in self.rows()[:2]], ["1", "2"])
+        self.assertNotIn("3", {row[0] for row in self.rows()[1:2]})
+        self.browser.evaluate("profilerApp.switchKind(profilerApp.profile.kinds.indexOf('lock'), false)")
+        self.browser.settle()
+        self.assertNotIn("handle", " ".join(name for _, _, name in self.rows()))
+
+    def test_flame_graph(self):
+        """What the other does begins with its own code, below the frame "--"."""
+        self.open(path=self.path)
+        above = self.browser.evaluate("""(({nodes, frames, names}) => Array.from(nodes.frame, frame => names[frames.name[frame]])
+            .flatMap((name, i, all) => name === 'collect' ? [all[nodes.parent[i]]] : []))(profilerApp.profile)""")
+        self.assertLessEqual(set(above), {"all", "gc", "--"})
+        self.assertIn("--", above)
+
+    def test_holder(self):
+        """From a thread that waits, the menu leads to the one that it waits for."""
+        self.open(path=self.path)
+        x, y = self.browser.evaluate("""(({lanes, profile}) => {
+            const kind = profile.kinds.indexOf('lock'), {runs} = profile;
+            const row = lanes.rows().findIndex(one => one.thread?.name === 'worker'), {first, end} = lanes.rows()[row].thread;
+            let longest = -1;
+            for (let i = first; i < end; i++)
+                if (runs.kind[i] === kind && (longest < 0 || runs.end[i] - runs.start[i] > runs.end[longest] - runs.start[longest]))
+                    longest = i;
+            return [lanes.x((runs.start[longest] + runs.end[longest]) / 2), row * LANE_HEIGHT - lanes.scroll.scrollTop + 9];
+        })(profilerApp)""")
+        left, top = self.place(LANES, 0, 0)
+        self.browser.click(left + x, top + y, button="right")
+        item = "document.querySelector('#menu button')"
+        self.assertRegex(self.browser.evaluate(f"{item}.textContent"), r"^Show gc \d+, which it waits for$")
+        self.browser.evaluate(f"{item}.click()")
+        self.browser.settle()
+        (gc,) = [thread["tid"] for thread in self.told()["threads"] if thread["name"] == "gc"]
+        self.assertEqual(self.state(), f"threads={gc}")
+
+    def test_without(self):
+        """A profile made without --blame has no such view."""
+        self.open(path=self.plain)
+        self.assertIsNone(self.browser.evaluate("document.querySelector('[data-view=blame]')"))
+        self.browser.key("7")
+        self.assertEqual(self.state(), "")
+
+
 class OwnCode(InBrowser):
     """The page begins with the program's own code."""
 

@@ -33,6 +33,7 @@ function findFolded(profile) {
 		mains[i] = name === 'main' ? 1 : 0; // Rust's has more of the beginning behind it
 		locks[i] = LOCKS.test(name) ? 1 : 0;
 	}
+	const separators = findSeparators(profile); // behind one, another stack begins
 	const HEAD = 1, INSIDE = 2, folded = new Uint8Array(nodes.n), state = new Uint8Array(nodes.n);
 	state[ROOT] = HEAD;
 	for (let i = 1; i < nodes.n; i++) {
@@ -42,7 +43,9 @@ function findFolded(profile) {
 		// tools' stacks none has.
 		const nameOnly = frames.module[frame] === frames.module[nodes.frame[ROOT]] && !files[frames.file[frame]];
 		const named = creators[frame] || nameOnly && (profile.timed || nodes.depth[i] === 1);
-		if (above === HEAD && starts[frame] && !own && nodes.next[i] > i + 1)
+		if (separators[frame])
+			state[i] = HEAD;
+		else if (above === HEAD && starts[frame] && !own && nodes.next[i] > i + 1)
 			folded[i] = 1, state[i] = HEAD;
 		else if (above === INSIDE && !own && !inner)
 			folded[i] = 1, state[i] = INSIDE;

@@ -304,6 +304,7 @@ class Lanes {
 		canvas.addEventListener('pointerdown', event => this.press(event));
 		canvas.addEventListener('pointermove', event => this.move(event));
 		canvas.addEventListener('pointerup', event => this.release(event));
+		canvas.addEventListener('contextmenu', event => this.menu(event));
 		canvas.addEventListener('pointerleave', () => {
 			this.hair = null;
 			this.app.hideTip();
@@ -363,6 +364,21 @@ class Lanes {
 		else
 			chosen.add(thread.id);
 		this.app.go({threads: chosen.size > 0 ? chosen : null});
+	}
+
+	// Offers the thread that is waited for at the pointer.
+	menu(event) {
+		const thread = this.rowAt(event)?.thread, run = thread ? this.runAt(thread, this.time(event.offsetX)) : -1;
+		const holder = run < 0 ? null : holderOf(this.app.profile, run);
+		if (!holder)
+			return;
+		event.preventDefault();
+		this.app.openMenu(event, [[`Show ${holder.title}, which it waits for`, () => this.reveal(holder)]]);
+	}
+	// Chooses the thread alone, and scrolls to it.
+	reveal(thread) {
+		this.app.go({threads: new Set([thread.id]), ...thread.slept ? {asleep: true, open: true} : {}});
+		this.scroll.scrollTop = (this.rows().findIndex(row => row.thread === thread) - 1) * LANE_HEIGHT;
 	}
 
 	// The wheel zooms time around the pointer: over the sum, where the lanes need no scrolling,

@@ -8,6 +8,7 @@ const VIEWS = [
 	['tree', '4', 'tree', 'The flame graph as a table'],
 	['time', '5', 'one thread', 'The calls of one thread in the order of time'],
 	['heat', '6', 'heat map', 'When threads run: shows what recurs'],
+	['blame', '7', 'who makes it wait', 'Functions that wait; below each, what for; and below that, the stack of the thread or process that it waits for'],
 ];
 const ORDERS = ['activity', 'name', 'tid'];
 
@@ -16,12 +17,13 @@ const HELP = [
 	['Mouse', [
 		['drag', 'over the threads: select a range of time; drag its edge to move it, double-click to select all'],
 		['click', 'a thread: show it alone; with Ctrl or Shift, add it. A box: zoom into it'],
-		['right-click', 'a box: all that can be done with it'],
+		['right-click', 'a box: all that can be done with it. A thread that waits: show the thread that it waits for'],
 		['wheel', 'over the threads: zoom time; with Shift, move along in time'],
 		['Alt-click', 'a kind of time: show this kind alone'],
 	]],
 	['Views', [
 		['1 to 6', 'flame graph, callers, functions, tree, one thread in the order of time, heat map'],
+		['7', 'who makes it wait, in a profile made with --blame'],
 		['a', 'show all frames: also the start of the program and of its threads, and the insides of locks'],
 		['m', 'functions: raw self time, not that of the program\u2019s own code'],
 		['i', 'turn the graph upside down'],
@@ -63,6 +65,7 @@ const SAME_NAMES = /^(__init__|__main__|index|main|mod)\./;
 class App {
 	constructor(profile) {
 		this.whole = this.profile = profile; // with all frames; as it is shown
+		this.hasBlame = profile.timed && findSeparators(profile).includes(1);
 		this.hasOwn = profile.frames.flags.some(flags => flags & OWN);
 		amount.of = profile.meta.counts ?? 'seconds';
 		this.version = 0; // changes whenever the graph must show something else
@@ -356,7 +359,8 @@ class App {
 		const place = document.getElementById('views');
 		this.what = element('span', '', {class: 'what'});
 		place.append(this.what);
-		this.viewButtons = VIEWS.filter(([view]) => !['time', 'heat'].includes(view) || this.profile.timed).map(([view, key, label, about]) => {
+		const has = {time: this.profile.timed, heat: this.profile.timed, blame: this.hasBlame};
+		this.viewButtons = VIEWS.filter(([view]) => has[view] ?? true).map(([view, key, label, about]) => {
 			const button = element('button', '', {type: 'button', 'data-view': view, title: `${about} (${key})`},
 				element('span', key + ' ', {class: 'key'}), label);
 			button.addEventListener('click', () => this.go({view}));
@@ -389,7 +393,7 @@ class App {
 		});
 	}
 	drawNow() {
-		const {state} = this, table = state.view === 'functions' || state.view === 'tree';
+		const {state} = this, table = ['functions', 'tree', 'blame'].includes(state.view);
 		document.getElementById('graph-scroll').hidden = table;
 		document.getElementById('table').hidden = !table;
 		this.drawControls();
@@ -697,7 +701,7 @@ class App {
 	timeKeys(view) {
 		const {lanes} = this;
 		return {
-			5: view('time'), 6: view('heat'),
+			5: view('time'), 6: view('heat'), ...this.hasBlame ? {7: view('blame')} : {},
 			w: () => this.go({asleep: !this.state.asleep, open: !this.state.asleep}),
 			'[': () => this.stepThread(-1), ']': () => this.stepThread(1),
 			'+': () => lanes.zoom(0.7), '-': () => lanes.zoom(1.4),

@@ -1,4 +1,4 @@
-// The profile as tables of functions and of the tree, for the keyboard and for screen readers.
+// The profile as tables of functions, of the tree and of waits, for the keyboard and for screen readers.
 
 const MAX_ROWS = 300;
 
@@ -12,12 +12,11 @@ class Tables {
 
 	draw() {
 		const {app} = this, key = [app.version, this.sort].join();
-		this.opened ??= this.hotPaths();
 		if (this.key === key)
 			return;
 		this.key = key;
 		const at = document.activeElement?.dataset?.id;
-		this.place.replaceChildren(app.state.view === 'tree' ? this.tree() : this.functions());
+		this.place.replaceChildren(app.state.view === 'functions' ? this.functions() : this.tree());
 		if (at !== undefined)
 			this.place.querySelector(`[data-id="${Number(at)}"]`)?.focus();
 	}
@@ -99,6 +98,19 @@ class Tables {
 		return matches ? {class: matches.byFrame[frame] ? 'match' : 'miss'} : {};
 	}
 
+	// Returns what the table shows: the calls, or who makes them wait.
+	calls() {
+		const {app} = this, {profile, sums} = app;
+		return app.state.view === 'tree' ? {nodes: profile.nodes, sums} : sums.blame ??= blameTree(profile, app.choice(), sums);
+	}
+	// Returns the nodes of it that are open. A tree of waits is a new one for each choice.
+	open() {
+		const calls = this.calls();
+		if (this.app.state.view === 'tree')
+			return this.opened ??= this.hotPaths(calls);
+		return calls.opened ??= this.hotPaths(calls);
+	}
+
 	tree() {
 		const body = element('tbody');
 		this.addRows(body, ROOT, 1);
@@ -108,21 +120,21 @@ class Tables {
 		return table;
 	}
 	addRows(body, node, level) {
-		const {app} = this, {profile, sums} = app, {nodes} = profile;
+		const {app} = this, {nodes, sums} = this.calls(), label = nodes.label?.[node];
 		const children = [];
 		for (let i = node + 1; i < nodes.next[node]; i = nodes.next[i])
 			if (sums.total[i] > 0)
 				children.push(i);
 		children.sort((a, b) => sums.total[b] - sums.total[a]);
-		const open = this.opened.has(node);
+		const open = this.open().has(node);
 		const attributes = {role: 'row', 'aria-level': level, tabindex: node === ROOT ? 0 : -1, 'data-id': node};
 		if (children.length > 0)
 			attributes['aria-expanded'] = open;
-		Object.assign(attributes, this.matchClass(nodes.frame[node]));
+		Object.assign(attributes, label ? {} : this.matchClass(nodes.frame[node]));
 		const kinds = sums.byKind.map(values => values ? values[node] : 0);
 		const sign = children.length === 0 ? '\u2003' : open ? '\u25be ' : '\u25b8 ';
 		const text = element('span', app.shortName(nodes.frame[node]).slice(0, 1000), {title: app.frameName(nodes.frame[node]).slice(0, 1000)});
-		const name = element('td', '', {role: 'gridcell'}, sign, ...this.nameCells(nodes.frame[node], text));
+		const name = element('td', '', {role: 'gridcell'}, sign, ...label ? [label.slice(0, 1000)] : this.nameCells(nodes.frame[node], text));
 		name.style.paddingLeft = level * 0.9 + 'rem';
 		const cells = [...this.times(sums.total[node]), ...this.times(sums.self[node]),
 			element('td', '', {}, this.mix(kinds, sums.total[node]))];
@@ -135,8 +147,8 @@ class Tables {
 				this.addRows(body, child, level + 1);
 	}
 	// Returns the nodes to open at first: those that most of the time goes through, a screen of them.
-	hotPaths() {
-		const {profile, sums} = this.app, {nodes} = profile, opened = new Set([ROOT]);
+	hotPaths({nodes, sums}) {
+		const opened = new Set([ROOT]);
 		let todo = [ROOT];
 		for (let rows = 0; todo.length > 0 && rows < 30;) {
 			const node = todo.shift();
@@ -151,11 +163,11 @@ class Tables {
 		}
 		return opened;
 	}
-	toggle(node, open = !this.opened.has(node)) {
+	toggle(node, open = !this.open().has(node)) {
 		if (open)
-			this.opened.add(node);
+			this.open().add(node);
 		else
-			this.opened.delete(node);
+			this.open().delete(node);
 		this.key = null;
 		this.app.draw();
 	}
@@ -165,14 +177,14 @@ class Tables {
 		const row = event.target.closest('[data-id]');
 		if (!row)
 			return;
-		const node = Number(row.dataset.id), {nodes} = this.app.profile;
+		const node = Number(row.dataset.id), {nodes} = this.calls();
 		const go = other => { if (other) { other.tabIndex = 0; other.focus(); } };
 		const at = id => this.place.querySelector(`[data-id="${id}"]`);
 		const actions = {
 			ArrowDown: () => go(row.nextElementSibling), ArrowUp: () => go(row.previousElementSibling),
-			ArrowRight: () => this.opened.has(node) ? go(row.nextElementSibling) : this.toggle(node, true),
-			ArrowLeft: () => this.opened.has(node) ? this.toggle(node, false) : go(at(nodes.parent[node])),
-			Enter: () => this.app.go({view: 'flame', zoom: node}),
+			ArrowRight: () => this.open().has(node) ? go(row.nextElementSibling) : this.toggle(node, true),
+			ArrowLeft: () => this.open().has(node) ? this.toggle(node, false) : go(at(nodes.parent[node])),
+			Enter: () => nodes === this.app.profile.nodes ? this.app.go({view: 'flame', zoom: node}) : this.toggle(node),
 		};
 		if (!actions[event.key])
 			return;
