@@ -2,6 +2,7 @@
 """profiler diff: what has changed from one profile to another."""
 
 import collections
+import gzip
 import os
 import re
 import shutil
@@ -185,7 +186,7 @@ class Diff(harness.TestCase):
         rows, text = self.table("--before", b + "@0s..0.3s", b + "@0.3s..0.5s", "--after", b + "@0.5s..0.8s")
         self.assertTrue(text.startswith("No function has changed for certain."), text)
         text = self.table(os.path.devnull, b)[1]
-        self.assertIn("Folded profiles hold no times", text)
+        self.assertIn("Folded and pprof profiles hold no times", text)
 
     def test_check(self):
         a, b = self.paths
@@ -198,7 +199,7 @@ class Diff(harness.TestCase):
         folded = os.path.join(self.directory(), "a.folded")
         profiler("report", a, "-o", folded)
         _, told = profiler("diff", folded, b, "--check=1%", status=STATUS_USAGE)
-        self.assertIn("is folded and has no times, which --check needs", told)
+        self.assertIn("is no recording and has no times, which --check needs", told)
 
     def test_several(self):
         """Recordings of a side add up, in folded stacks as in pprof profiles."""
@@ -228,13 +229,28 @@ class Diff(harness.TestCase):
         plain = columns(profiler("diff", "--changed-only", *self.paths)[0])
         self.assertEqual(differs_in(lines), differs_in(plain))
 
-    def test_refused(self):
-        packed = os.path.join(self.directory(), "x.pb.gz")
+    def test_pprof_files(self):
+        """A pprof profile, compressed or not, is compared by its counts, like the same recording as folded stacks."""
+        packed, plain, folded = (os.path.join(self.directory(), name) for name in ("x.pb.gz", "x.pb", "x.folded"))
         profiler("report", self.paths[0], "-o", packed)
-        _, told = profiler("diff", packed, self.paths[1], status=STATUS_TARGET)
-        self.assertIn("go tool pprof -diff_base", told)
+        profiler("report", self.paths[0], "-o", folded)
+        with gzip.open(packed) as file, open(plain, "wb") as copy:
+            copy.write(file.read())
+        same = columns(profiler("diff", folded, self.paths[1])[0])
+        for path in (packed, plain):
+            self.assertEqual(columns(profiler("diff", path, self.paths[1])[0]), same)
+        text = self.table(packed, self.paths[1])[1]
+        self.assertRegex(text, r"(?m)^  spin_here .* [\d.]+ -> +[\d.]+ %")
+        self.assertIn("Folded and pprof profiles hold no times", text)
+        _, told = profiler("diff", packed, self.paths[1], "--check=1%", status=STATUS_USAGE)
+        self.assertIn("is no recording and has no times, which --check needs", told)
+        with open(plain, "rb") as file, open(packed, "wb") as cut:
+            cut.write(file.read()[:-9])
+        profiler("diff", packed, self.paths[1], status=STATUS_TARGET)
+
+    def test_refused(self):
         _, told = profiler("diff", "/dev/null", self.paths[1], "-f", "pprof", status=STATUS_USAGE)
-        self.assertIn("/dev/null is folded", told)
+        self.assertIn("/dev/null is no recording", told)
         _, told = profiler("diff", "nowhere", self.paths[1], status=STATUS_TARGET)
         self.assertIn("cannot read nowhere: No such file", told)
         for args, pattern in (

@@ -145,13 +145,13 @@ static struct error *refuse_folded(const struct diff *diff)
 
 	if (name && (options->checks || options->changed_only))
 		return error_create(EXIT_STATUS_USAGE,
-		                    "diff: %s is folded and has no times, which --%s needs: give "
-		                    "recordings",
+		                    "diff: %s is no recording and has no times, which --%s "
+		                    "needs: give recordings",
 		                    name, options->checks ? "check" : "changed-only");
 	if (name && diff->options->writer != &writer_folded)
 		return error_create(EXIT_STATUS_USAGE,
-		                    "diff: %s is folded, so the difference can only be folded: "
-		                    "use -f folded, or two recordings",
+		                    "diff: %s is no recording, so the difference can only be "
+		                    "folded: use -f folded, or two recordings",
 		                    name);
 	return NULL;
 }

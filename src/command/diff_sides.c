@@ -12,6 +12,7 @@
 #include "local_files.h"
 #include "memory.h"
 #include "option_table.h"
+#include "pprof_folded.h"
 #include "record.h"
 #include "time_point.h"
 #include "write_report.h"
@@ -77,12 +78,12 @@ static struct error *read_input(struct diff_input *input, const char *word, bool
 	error = input_file_read(input->path, &bytes, &input->size);
 	if (error)
 		return error;
+	if (pprof_is(bytes, input->size)) {
+		error = pprof_fold(input->name, bytes, input->size, &input->text, &input->size);
+		free(bytes);
+		return error;
+	}
 	input->text = (char *)bytes;
-	if (input->size >= 2 && memcmp(input->text, "\x1f\x8b", 2) == 0)
-		return error_create(EXIT_STATUS_TARGET,
-		                    "%s looks like a pprof profile: diff reads recordings and "
-		                    "folded profiles; for pprof use go tool pprof -diff_base",
-		                    input->name);
 	if (input->size < RECORD_MAGIC_BYTES ||
 	    memcmp(input->text, RECORD_MAGIC, RECORD_MAGIC_BYTES) != 0)
 		return NULL;

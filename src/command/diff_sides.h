@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// diff_sides: what `profiler diff` compares: on each side recordings, or folded profiles.
+// diff_sides: what `profiler diff` compares: on each side recordings, or folded or pprof profiles.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 
 struct error;
 
-// A recording with its names, or a folded profile's text.
+// A recording with its names, or a folded profile's text, which a pprof profile becomes.
 struct diff_input {
 	char *path;
 	const char *name;       // of the file, for messages; borrowed from path, or static

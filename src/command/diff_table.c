@@ -168,7 +168,7 @@ static void print_untimed(const struct diff_changes *changes, FILE *stream)
 
 	for (size_t i = 0; i < n; i++)
 		print_row(changes, &changes->items[i], width, stream);
-	fputs("Folded profiles hold no times, so chance cannot be told from change: give "
+	fputs("Folded and pprof profiles hold no times, so chance cannot be told from change: give "
 	      "recordings (-o FILE.wprof).\n",
 	      stream);
 }

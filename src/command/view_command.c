@@ -20,6 +20,7 @@
 #include "options.h"
 #include "output.h"
 #include "page_server.h"
+#include "pprof_folded.h"
 #include "record.h"
 #include "recording.h"
 #include "report_command.h"
@@ -47,13 +48,6 @@ static bool may_be_pprof(const struct input_file *file)
 {
 	return begins_with(file, "\x1f\x8b") ||
 	       (file->size > 0 && memchr("\x0a\x12\x1a", file->bytes[0], 3));
-}
-
-// True if the whole file is a profile, as pprof profiles are written: compressed, or plain.
-static bool is_pprof(const struct input_file *file)
-{
-	return may_be_pprof(file) &&
-	       (begins_with(file, "\x1f\x8b") || memchr(file->bytes, 0, file->size));
 }
 
 // Returns where to put pages: the user's own directory, which is emptied at logout, or /tmp.
@@ -86,7 +80,7 @@ static struct error *write_other(const char *name, const char *title, struct inp
 
 	if (error)
 		return error;
-	if (is_pprof(file))
+	if (pprof_is(file->bytes, file->size))
 		return write_html_pprof(name, title, file->bytes, file->size, stream);
 	return write_html_folded(name, title, input_file_lines, file, stream);
 }
