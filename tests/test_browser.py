@@ -311,7 +311,7 @@ class OwnCode(InBrowser):
         """Kinds that usually wait for work are hidden, and their share is said."""
         self.open()
         told = self.told()
-        idle = sum(told["kinds"][kind] for kind in ("condition", "event", "timer"))
+        idle = sum(told["kinds"][kind] for kind in ("condition", "event", "timer", "client"))
         self.assertGreater(idle, 0)
         self.assertAlmostEqual(told["time"], sum(told["kinds"].values()) - idle, delta=10)
         self.assertEqual(self.text("idle"), f"idle {100 * idle / sum(told['kinds'].values()):.1f} %")
@@ -422,7 +422,7 @@ class Use(InBrowser):
         for letter in "rn":  # it may wait for a CPU
             self.browser.key("k")
             self.browser.key(letter)
-        self.assertEqual(self.state(), "off=running%2Crunnable%2Ccondition%2Cevent%2Ctimer")
+        self.assertEqual(self.state(), "off=running%2Crunnable%2Ccondition%2Cevent%2Ctimer%2Cclient")
         self.assertNotIn("spin_here", self.told()["functions"])
         self.browser.key("0")
         self.assertEqual(self.state(), "")
@@ -440,10 +440,10 @@ class Use(InBrowser):
 
     def test_other_keys(self):
         """Those that no other test presses."""
-        kinds = ("running", "runnable", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped")
-        idle = ("condition", "event", "timer")
+        kinds = ("running", "runnable", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped", "client")
+        idle = ("condition", "event", "timer", "client")
         self.open()
-        for letter, kind in zip("rnlcfsetpx", kinds):
+        for letter, kind in zip("rnlcfsetpxq", kinds):
             off = [one for one in kinds if (one in idle) != (one == kind)]
             for state in ("off=" + "%2C".join(off), ""):
                 self.browser.key("k")
@@ -727,7 +727,7 @@ class Use(InBrowser):
             self.browser.evaluate(f"profilerApp.turnTo('{theme}')")
             ink = luminance(self.browser.evaluate("themeColours()['on-kind']"))
             looks = self.browser.evaluate(
-                f"looksOf([...Object.keys(LOOKS), 'samples'], '{theme}').map(look => [look.idle, look.colour, ...shadesOf(look)])"
+                f"looksOf([...Object.keys(LOOKS), 'samples'], '{theme}', profilerApp.profile.meta.idle).map(look => [look.idle, look.colour, ...shadesOf(look)])"
             )
             for idle, *shades in looks:
                 for light in map(luminance, shades):

@@ -5,6 +5,7 @@ import base64
 import collections
 import gzip
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -116,13 +117,31 @@ input()
         target = self.start(sys.executable, "-c", self.PEERS)
         harness.wait_for(lambda: self.calls(target.pid) == self.WAITS, "threads that wait")
         data = Recorded(target, duration="0.4").finish().data
+        self.check_dumps(target.pid)
         target.end()
         told = page.Page(report(data, "-f", "html")[0])
         idle = {t["name"]: bool(t["flags"] & 1) for t in told.threads if t["tid"] != target.pid}
         self.assertEqual(idle, {"asks": False, "serves": True, "accepts": True, "works": True})
+        kinds = {thread["name"]: kind for thread, *_, kind, _ in told.runs if thread["tid"] != target.pid}
+        self.assertEqual(kinds, {"asks": "socket", "serves": "client", "accepts": "client", "works": "condition"})
+        self.assertEqual(set(told.meta["idle"]), {"condition", "event", "timer", "client"})
         rows = report(data, verb="top")[0].decode()
         self.assertRegex(rows, r"(?m)^asks ")
         self.assertNotRegex(rows, r"(?m)^(?:serves|accepts|works) ")
+        # Of four threads and the main one, which reads a pipe, two have work: the rest is not counted.
+        for options, sockets in (((), 1), (("--idle",), 3)):
+            rows = report(data, "--view=waits", *options, verb="top")[0].decode()
+            self.assertEqual(len(re.findall(r"(?m)^.*\btcp ", rows)), sockets, rows)
+
+    def check_dumps(self, pid):
+        """Idle threads come last, and a check for blocked ones leaves them out."""
+        run = lambda *args: subprocess.run(  # noqa: E731
+            [harness.PROFILER, "dump", "-q", str(pid), *args], stdout=subprocess.PIPE, timeout=harness.RUN_TIMEOUT_S
+        )
+        names = [thread["name"] for thread in json.loads(run("--json").stdout)["threads"]]
+        self.assertEqual(set(names[2:]), {"serves", "accepts", "works"})
+        for name, status in (("asks", 11), ("serves", 0), ("accepts", 0), ("works", 0)):
+            self.assertEqual(run("--check", "--blocked=1ms", f"--thread=^{name}$").returncode, status, name)
 
     # recvfrom, accept4, futex, and the main thread's read.
     WAITS = {"45": 2, "288": 1, "202": 1, "0": 1}

@@ -37,11 +37,8 @@ const char *wait_kind_words(enum wait_kind kind);
 // True if the thread waits for something other than a CPU.
 bool wait_kind_is_blocked(enum wait_kind kind);
 
-// True if a thread that waits in this way usually waits for work, and not for something particular.
-bool wait_kind_is_idle(enum wait_kind kind);
-
-// True if a thread that waits like this all the time has no work, and need not be seen. One that
-// waits for a lock, the disk, a child or a peer's answer hangs. `wait` may be NULL: not known.
+// True if a thread that waits like this usually has no work: the one meaning of "idle". One that
+// waits for a lock, the disk, a child or a peer's answer has. `wait` may be NULL: not known.
 bool wait_kind_has_no_work(enum wait_kind kind, const struct wait *wait);
 
 // What a function's name says of a thread that waits in what it calls.

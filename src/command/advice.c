@@ -95,7 +95,8 @@ static void count(struct nameless *nameless)
 		const struct sample *sample = &profile->samples[i];
 		if (sample->count == 0)
 			continue;
-		is_idle[i] = wait_kind_is_idle(sample_kind(&kinds, sample));
+		is_idle[i] = wait_kind_has_no_work(sample_kind(&kinds, sample),
+		                                   sample_wait(profile, sample));
 		all_idle &= is_idle[i];
 	}
 	sample_kinds_deinit(&kinds);

@@ -47,24 +47,27 @@ void dump_find_kinds(struct dump *dump)
 	sample_kinds_init(&kinds, dump->profile, dump->symbols);
 	for (size_t i = 0; i < dump->n_threads; i++) {
 		struct dump_thread *thread = &dump->threads[i];
-		thread->kind = sample_kind(&kinds, &dump->profile->samples[thread->sample]);
+		const struct sample *sample = &dump->profile->samples[thread->sample];
+		thread->kind = sample_kind(&kinds, sample);
+		thread->is_idle =
+		    wait_kind_has_no_work(thread->kind, sample_wait(dump->profile, sample));
 	}
 	sample_kinds_deinit(&kinds);
 }
 
-static int rank_of(enum wait_kind kind)
+static int rank_of(const struct dump_thread *thread)
 {
-	if (!wait_kind_is_blocked(kind))
+	if (!wait_kind_is_blocked(thread->kind))
 		return 0;
-	return wait_kind_is_idle(kind) ? 2 : 1;
+	return thread->is_idle ? 2 : 1;
 }
 
 static int compare(const void *a_pointer, const void *b_pointer)
 {
 	const struct dump_thread *a = a_pointer, *b = b_pointer;
 
-	if (rank_of(a->kind) != rank_of(b->kind))
-		return rank_of(a->kind) - rank_of(b->kind);
+	if (rank_of(a) != rank_of(b))
+		return rank_of(a) - rank_of(b);
 	if (a->blocked_ns != b->blocked_ns)
 		return a->blocked_ns > b->blocked_ns ? -1 : 1;
 	return (a->thread > b->thread) - (a->thread < b->thread);

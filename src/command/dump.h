@@ -18,6 +18,7 @@ struct dump_thread {
 	uint32_t thread; // in the profile, which has its name, pid and tid
 	uint32_t sample; // in the profile, too: its stack, state and wait
 	enum wait_kind kind;
+	bool is_idle;       // it has no work (wait_kind.h)
 	int64_t blocked_ns; // how long it has not run; -1: it runs, or that is not known
 	bool is_exact;      // blocked_ns is exact; else it is the least that is known
 	bool unmoved;       // it has not run since the previous dump
@@ -49,7 +50,7 @@ void dump_deinit(struct dump *dump);
 // Adds the thread of the profile's sample. Sets all of it but the call by what the profile says.
 struct dump_thread *dump_add(struct dump *dump, uint32_t sample);
 
-// Sets each thread's kind, for which dump->symbols must be set.
+// Sets each thread's kind and is_idle, for which dump->symbols must be set.
 void dump_find_kinds(struct dump *dump);
 
 // Sorts the threads as they are shown: first those that run, then those that wait for something

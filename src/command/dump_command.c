@@ -60,8 +60,7 @@ static bool has_blocked(const struct dump *dump, int64_t blocked_ns)
 {
 	for (size_t i = 0; i < dump->n_threads; i++)
 		if (dump->threads[i].blocked_ns > blocked_ns &&
-		    wait_kind_is_blocked(dump->threads[i].kind) &&
-		    !wait_kind_is_idle(dump->threads[i].kind))
+		    wait_kind_is_blocked(dump->threads[i].kind) && !dump->threads[i].is_idle)
 			return true;
 	return false;
 }

@@ -31,11 +31,6 @@ bool wait_kind_is_blocked(enum wait_kind kind)
 	return kind != WAIT_KIND_RUNNING && kind != WAIT_KIND_RUNNABLE;
 }
 
-bool wait_kind_is_idle(enum wait_kind kind)
-{
-	return kind == WAIT_KIND_CONDITION || kind == WAIT_KIND_EVENT || kind == WAIT_KIND_TIMER;
-}
-
 // Returns the port at the end of an address such as "10.0.0.1:80" or "[::1]:80"; -1: there is none.
 static long port_of(const char *address, size_t length)
 {
@@ -72,7 +67,8 @@ static bool waits_for_client(const struct wait *wait)
 
 bool wait_kind_has_no_work(enum wait_kind kind, const struct wait *wait)
 {
-	return wait_kind_is_idle(kind) || (kind == WAIT_KIND_SOCKET && waits_for_client(wait));
+	return kind == WAIT_KIND_CONDITION || kind == WAIT_KIND_EVENT || kind == WAIT_KIND_TIMER ||
+	       (kind == WAIT_KIND_SOCKET && waits_for_client(wait));
 }
 
 struct name_rule {

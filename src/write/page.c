@@ -28,6 +28,26 @@ struct place {
 	bool known;
 };
 
+const char *page_kind_name(uint8_t kind)
+{
+	return kind == PAGE_KIND_CLIENT ? "client" : wait_kind_name((enum wait_kind)kind);
+}
+
+bool page_kind_is_idle(uint8_t kind)
+{
+	return kind == PAGE_KIND_CLIENT || wait_kind_has_no_work((enum wait_kind)kind, NULL);
+}
+
+// Returns the page's kind of the sample's time.
+static uint8_t kind_of(const struct adding *adding, const struct sample *sample)
+{
+	const enum wait_kind kind = sample_kind(&adding->kinds, sample);
+	const struct wait *wait = sample_wait(adding->report->profile, sample);
+
+	return kind == WAIT_KIND_SOCKET && wait_kind_has_no_work(kind, wait) ? PAGE_KIND_CLIENT
+	                                                                     : kind;
+}
+
 enum weight_class page_class_of(uint8_t kind)
 {
 	return kind == WAIT_KIND_RUNNING    ? WEIGHT_RUNNING
@@ -183,7 +203,7 @@ static const struct place *place_of(struct adding *adding, uint32_t id)
 		*place = (struct place){
 		    .node = node_of(adding, sample),
 		    .wait = wait_of(adding, sample),
-		    .kind = sample_kind(&adding->kinds, sample),
+		    .kind = kind_of(adding, sample),
 		    .known = true,
 		};
 	return place;
@@ -279,10 +299,7 @@ static void add_thread(struct adding *adding, const struct thread_spans *spans, 
 	    .death_ns = thread->ended ? thread->last_ns - profile->start_ns : -1,
 	    .first_run = first_run,
 	    .n_runs = n_runs,
-	    .slept =
-	        n_runs == 1 && wait_kind_has_no_work(
-	                           page->runs[first_run].kind,
-	                           sample_wait(profile, &profile->samples[spans->spans[0].sample])),
+	    .slept = n_runs == 1 && page_kind_is_idle(page->runs[first_run].kind),
 	    .is_base = is_base,
 	    .weights = *weights,
 	    .unseen_node = unseen_node(adding, spans->thread, weights),

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "page_tree.h"
+#include "wait_kind.h"
 #include "weights.h"
 
 struct error;
@@ -15,6 +16,10 @@ struct report;
 
 // The page's unit of time; it is doubled until a long time fits.
 enum { PAGE_UNIT_NS = 10000 };
+
+// The kinds of a page's time: those of wait_kind.h, and waits for a client on a socket, which are
+// idle; other waits on sockets are not.
+enum { PAGE_KIND_CLIENT = N_WAIT_KINDS, N_PAGE_KINDS };
 
 struct page_wait {
 	uint32_t what; // string of page->waits_text: the system call, or why a goroutine waits
@@ -26,7 +31,7 @@ struct page_run {
 	int64_t start_ns, end_ns; // since the profile's first tick
 	uint32_t node;
 	uint32_t wait; // 0: none is known
-	uint8_t kind;
+	uint8_t kind;  // of N_PAGE_KINDS
 };
 
 struct page_thread {
@@ -59,6 +64,12 @@ struct page {
 };
 
 #define PAGE_MAX_SUM_NS (INT64_MAX / 2) // the largest sum without time; larger ones are cut to it
+
+// Returns the kind's name for a page: that of wait_kind_name, or "client".
+const char *page_kind_name(uint8_t kind);
+
+// True if a thread has no work in time of that kind (wait_kind_has_no_work).
+bool page_kind_is_idle(uint8_t kind);
 
 // Returns the class of a run of that kind: its weight is weights.factor[class].
 enum weight_class page_class_of(uint8_t kind);

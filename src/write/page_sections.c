@@ -8,9 +8,8 @@
 #include "memory.h"
 #include "page.h"
 #include "protobuf.h"
-#include "wait_kind.h"
 
-_Static_assert((int)N_WAIT_KINDS <= PAGE_MAX_KINDS, "kinds fit beside a wait");
+_Static_assert((int)N_PAGE_KINDS <= PAGE_MAX_KINDS, "kinds fit beside a wait");
 
 // Keeps times within the 32 bits, with a sign, in which the script counts.
 #define MAX_UNITS ((int64_t)1 << 31)

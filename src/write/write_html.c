@@ -17,7 +17,6 @@
 #include "page_tables.h"
 #include "text.h"
 #include "timeline.h"
-#include "wait_kind.h"
 #include "write_explain.h"
 #include "write_html.h"
 #include "writer.h"
@@ -30,11 +29,18 @@ enum { MAX_TITLE_BYTES = 200, MAX_RUNS = 4 << 20 };
 
 static void put_kinds(struct json *json, const struct page *page)
 {
+	const uint8_t n = page->count_ns ? 0 : N_PAGE_KINDS;
+
 	json_key_open(json, "kinds", '[');
 	if (page->count_ns)
 		json_string(json, "samples");
-	for (enum wait_kind kind = 0; kind < N_WAIT_KINDS && !page->count_ns; kind++)
-		json_string(json, wait_kind_name(kind));
+	for (uint8_t kind = 0; kind < n; kind++)
+		json_string(json, page_kind_name(kind));
+	json_close(json, ']');
+	json_key_open(json, "idle", '[');
+	for (uint8_t kind = 0; kind < n; kind++)
+		if (page_kind_is_idle(kind))
+			json_string(json, page_kind_name(kind));
 	json_close(json, ']');
 }
 

@@ -1,28 +1,32 @@
 // What both canvases share: colours, texts, sizes.
 
 // The kinds of time. Each has a colour for the light theme and one for the dark theme, dark enough for
-// light text. height: of the kind in lanes. idle: usually waits for work; lower in the lanes, and
-// hidden at first. letter: the key that follows k. words: what people read, if not the kind's name.
-// about: the tooltip of its button.
+// light text. height: of the kind in lanes, unless it is idle. letter: the key that follows k. words:
+// what people read, if not the kind's name. about: the tooltip of its button.
 const LOOKS = {
 	running: {colours: ['#f5a623', '#a5520a'], letter: 'r', height: 1, about: 'on a CPU'},
 	runnable: {colours: ['#f4dc4a', '#5f6f14'], letter: 'n', height: 0.9, words: 'waiting for a CPU', about: 'ready to run, but without a CPU'},
 	lock: {colours: ['#a870d2', '#5f2aa4'], letter: 'l', height: 0.75, hatched: true, about: 'waits for a lock that another thread or process holds'},
-	condition: {colours: ['#ecd9c0', '#4a4038'], letter: 'c', height: 0.45, idle: true, about: 'waits until another thread wakes it: often for work'},
+	condition: {colours: ['#ecd9c0', '#4a4038'], letter: 'c', about: 'waits until another thread wakes it: often for work'},
 	file: {colours: ['#c8763c', '#6a3018'], letter: 'f', height: 0.75, about: 'waits for a file or the disk'},
 	socket: {colours: ['#5bc0f5', '#3a68b8'], letter: 's', height: 0.75, about: 'waits for a socket'},
-	event: {colours: ['#a8d0ea', '#2f4656'], letter: 'e', height: 0.45, idle: true, about: 'waits for one of several descriptors or signals (poll, epoll)'},
-	timer: {colours: ['#ececec', '#37373c'], letter: 't', height: 0.45, idle: true, about: 'sleeps for a time'},
+	client: {colours: ['#cfe3ec', '#33434c'], letter: 'q', words: 'waiting for a client', about: 'waits for a new connection or a client\u2019s request'},
+	event: {colours: ['#a8d0ea', '#2f4656'], letter: 'e', about: 'waits for one of several descriptors or signals (poll, epoll)'},
+	timer: {colours: ['#ececec', '#37373c'], letter: 't', about: 'sleeps for a time'},
 	pipe: {colours: ['#2fae6e', '#18783e'], letter: 'p', height: 0.75, about: 'waits for another process: a pipe, a terminal, a child'},
 	stopped: {colours: ['#8a8a8a', '#565e66'], letter: 'x', height: 0.75, about: 'stopped, by job control or a debugger'},
 };
 const OTHER_LOOK = {colours: ['#f5c26b', '#8a5a10'], letter: 'o', height: 1, varied: true};
 const THEMES = ['light', 'dark'];
 
-const looksOf = (kinds, theme) => kinds.map(kind => {
-	const look = {words: kind, about: '', ...LOOKS[kind] ?? OTHER_LOOK};
+const IDLE_HEIGHT = 0.45;
+
+// Returns the looks of the kinds. `idle`: those in which a thread usually has no work. They are lower
+// in the lanes, and hidden at first.
+const looksOf = (kinds, theme, idle = []) => kinds.map(kind => {
+	const look = {words: kind, about: '', ...LOOKS[kind] ?? OTHER_LOOK, idle: idle.includes(kind)};
 	const dark = THEMES.indexOf(theme), lift = !dark ? 0.22 : look.idle ? 0.1 : -0.3;
-	return {...look, dark, lift, colour: look.colours[dark]};
+	return {...look, dark, lift, colour: look.colours[dark], height: look.idle ? IDLE_HEIGHT : look.height};
 });
 
 function themeColours() {

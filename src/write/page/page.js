@@ -27,7 +27,7 @@ const HELP = [
 		['a', 'show all frames: also the start of the program and of its threads, and the insides of locks'],
 		['m', 'functions: raw self time, not that of the program\u2019s own code'],
 		['i', 'turn the graph upside down'],
-		['k, then a letter', 'switch a kind of time: r l f s p as in running, lock, file, socket, pipe; n waiting for a CPU; x stopped; i idle, or c e t for condition, event, timer'],
+		['k, then a letter', 'switch a kind of time: r l f s p as in running, lock, file, socket, pipe; n waiting for a CPU; x stopped; i idle, or c e t q for condition, event, timer, client'],
 		['w', 'show threads that are idle all the time'],
 		['o', 'sort threads by activity, name or number'],
 	]],
@@ -348,7 +348,7 @@ class App {
 	// All idle kinds have one button; where it is on, each has one, too.
 	buildIdle() {
 		this.idleButton = element('button', '', {type: 'button', id: 'idle',
-			title: 'time in which threads usually wait for work: condition, event, timer. Click to show or hide it'});
+			title: 'time in which threads usually wait for work: condition, event, timer, client. Click to show or hide it'});
 		this.idleButton.addEventListener('click', () => this.switchIdle());
 		document.getElementById('kinds').append(this.idleButton);
 	}
@@ -606,7 +606,7 @@ class App {
 	}
 	turnTo(theme) {
 		document.documentElement.dataset.theme = this.theme = theme;
-		this.looks = looksOf(this.profile.kinds, theme);
+		this.looks = looksOf(this.profile.kinds, theme, this.profile.meta.idle);
 		this.version++;
 	}
 	turnTheme() {
