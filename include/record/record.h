@@ -39,6 +39,7 @@ enum record_type {
 	RECORD_LABELS = 17,          // sets of labels
 	RECORD_THREAD_FIGURES = 18,  // what the kernel has counted for a thread
 	RECORD_CPU = 19,             // cpu_waits.h, about each second
+	RECORD_CODE = 20,            // the name of code that a process made (perf_map.h)
 };
 
 // The first byte of an entry of RECORD_SAMPLES, after the thread.

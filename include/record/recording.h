@@ -28,6 +28,7 @@ struct recording {
 	char *host, *version, *comment; // clean text, or NULL
 	uint64_t ticks, missed_ticks, thinned_ticks;
 	int64_t held_ns;
+	uint64_t n_codes;       // names of code that a process made, which have come until now
 	struct cpu_log cpu_log; // empty: it was made without, or the kernel did not tell
 	bool whole;             // it has the mark of its end
 	bool full;              // --max-size was reached, so that...
@@ -38,6 +39,10 @@ struct recording {
 	uint64_t bad_records;  // in blocks that are whole
 	uint64_t lost_stacks;  // samples whose stacks were in a lost part
 	uint64_t open_threads; // have no end: are taken to have stayed where they were
+
+	// Of a stream: called when its start is known, before anything is replayed. NULL: nothing.
+	void (*started)(void *context);
+	void *started_context;
 
 	// Private to recording.c.
 	struct taken_files files;     // of modules that a stream has not named yet

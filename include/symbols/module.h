@@ -78,8 +78,10 @@ struct module {
 	struct perf_map *perf_map;       // of a process's MODULE_ANONYMOUS; NULL: none; owned
 	struct frame_names *frame_names; // of a MODULE_RUNTIME; else NULL; owned
 
-	// Why it could not be read, or not completely: static text; NULL if nothing is wrong.
+	// Why it could not be read, or not completely: static text, or `told`; NULL if nothing is
+	// wrong.
 	const char *unreadable;
+	char *told; // by the recording that it is from; NULL: nothing; owned
 
 	// Private to module.c and module_debug.c.
 	int fd;                        // the file; -1: none

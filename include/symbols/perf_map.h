@@ -43,6 +43,13 @@ uint64_t perf_map_find_start(const struct perf_map *map, uint64_t address);
 // such code.
 const char *perf_map_name(const struct perf_map *map, uint32_t code);
 
+// Gives a name to the code that has that number in a recording. Other numbers may be missing, and
+// perf_map_find does not know of it. For a map that is read from no file.
+void perf_map_set(struct perf_map *map, uint32_t code, const char *name);
+
+// Returns how much code it knows: its numbers are not larger.
+size_t perf_map_size(const struct perf_map *map);
+
 // True if it has any code.
 bool perf_map_is_empty(const struct perf_map *map);
 

@@ -30,6 +30,7 @@ struct top_source {
 	struct symbols found; // for a recording without names of its own
 	struct symbolizer *symbolizer;
 	size_t n_looked_up;  // locations whose names were looked up
+	uint64_t n_codes;    // the recording's, by then
 	size_t forget_above; // old spans are forgotten when there are more than this
 	bool *selected;
 	struct top_own *own;

@@ -84,6 +84,7 @@ static void find(struct module *module, const char *root)
 void local_files_find(struct modules *modules, const char *root)
 {
 	for (size_t i = 0; i < modules->count; i++)
-		if (modules->items[i]->kind == MODULE_FILE && modules->items[i]->fd < 0)
+		if (modules->items[i]->kind == MODULE_FILE && modules->items[i]->fd < 0 &&
+		    !(root && modules->items[i]->told))
 			find(modules->items[i], root);
 }

@@ -41,20 +41,23 @@ void record_put(struct protobuf *to, enum record_type type, struct protobuf *fro
 bool record_write_pending(struct record_file *file)
 {
 	struct protobuf *pending = &file->pending;
-	size_t done = 0;
+	size_t *done = &file->n_written;
 
-	while (done < pending->size && !file->failed) {
-		const ssize_t n = write(file->fd, pending->bytes + done, pending->size - done);
+	while (*done < pending->size && !file->failed) {
+		const ssize_t n = write(file->fd, pending->bytes + *done, pending->size - *done);
 		if (n >= 0)
-			done += (size_t)n;
+			*done += (size_t)n;
 		else if (errno == EAGAIN)
 			break;
 		else if (errno != EINTR)
 			file->failed = true;
 	}
-	if (done > 0)
-		memmove(pending->bytes, pending->bytes + done, pending->size - done);
-	pending->size -= done;
+	if (*done < pending->size / 2) // each byte is moved only once or twice
+		return !file->failed;
+	pending->size -= *done;
+	if (pending->size > 0)
+		memmove(pending->bytes, pending->bytes + *done, pending->size);
+	*done = 0;
 	return !file->failed;
 }
 

@@ -22,8 +22,14 @@ struct record_file {
 	uint64_t written_bytes;
 	bool failed;             // nothing can be written any more
 	bool never_waits;        // for a reader: the descriptor is non-blocking
-	struct protobuf pending; // could not be written yet without waiting
+	struct protobuf pending; // could not be written yet without waiting...
+	size_t n_written;        // ...but for its first bytes
 };
+
+static inline size_t record_pending_bytes(const struct record_file *file)
+{
+	return file->pending.size - file->n_written;
+}
 
 // Writes what is pending, as far as the reader takes it. False if it cannot be written; errno tells
 // why.

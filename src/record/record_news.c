@@ -4,8 +4,16 @@
 #include "labels.h"
 #include "memory.h"
 #include "module.h"
+#include "perf_map.h"
 #include "profile.h"
 #include "record_names.h"
+
+static const char *unreadable_of(const struct module *module)
+{
+	const char *text = module->perf_map ? perf_map_unreadable(module->perf_map) : NULL;
+
+	return text ? text : module->unreadable;
+}
 
 static void put_module(struct record_writer *writer, uint32_t id)
 {
@@ -20,6 +28,9 @@ static void put_module(struct record_writer *writer, uint32_t id)
 	protobuf_varint(record, module->build_id_size);
 	record_put_bytes(record, module->build_id, module->build_id_size);
 	record_put_text(record, module->path);
+	writer->unreadable[id] = unreadable_of(module);
+	if (writer->unreadable[id])
+		record_put_text(record, writer->unreadable[id]);
 	record_put(&writer->block, RECORD_MODULE, record);
 	writer->has_build_id[id] = module->build_id_size > 0;
 }
@@ -51,6 +62,8 @@ void record_put_modules(struct record_writer *writer)
 	writer->n_frame_functions =
 	    memory_grow(writer->n_frame_functions, &writer->frame_functions_capacity, count,
 	                sizeof(*writer->n_frame_functions));
+	writer->unreadable = memory_grow(writer->unreadable, &writer->unreadable_capacity, count,
+	                                 sizeof(*writer->unreadable));
 	for (uint32_t i = 0; i < count; i++) {
 		const bool is_new = i >= writer->n_modules;
 		if (is_new)
@@ -58,6 +71,7 @@ void record_put_modules(struct record_writer *writer)
 		const struct module *module = writer->modules->items[i];
 		// A file is opened, and its build ID read, when its code is first unwound.
 		if (is_new || (!writer->has_build_id[i] && module->build_id_size) ||
+		    writer->unreadable[i] != unreadable_of(module) ||
 		    (module == writer->modules->program && module != writer->program))
 			put_module(writer, i);
 		put_mappings(writer, i);
@@ -87,6 +101,59 @@ void record_put_locations(struct record_writer *writer)
 			last = location->address;
 		}
 		record_put(&writer->block, RECORD_LOCATIONS, &writer->record);
+	}
+}
+
+static const struct perf_map *map_of(const struct record_writer *writer, uint32_t location)
+{
+	const uint32_t module = writer->profile->locations[location].module;
+
+	return writer->modules->items[module]->perf_map;
+}
+
+// False if the name is not known yet.
+static bool put_code_name(struct record_writer *writer, uint32_t id)
+{
+	const struct location *location = &writer->profile->locations[id];
+	const struct perf_map *map = map_of(writer, id);
+	const uint32_t code =
+	    location->code ? location->code : perf_map_find(map, location->address);
+	const char *name = perf_map_name(map, code);
+
+	if (!name)
+		return false;
+	protobuf_varint(&writer->record, id);
+	protobuf_varint(&writer->record, code);
+	record_put_text(&writer->record, name);
+	record_put(&writer->block, RECORD_CODE, &writer->record);
+	return true;
+}
+
+static size_t count_codes(const struct modules *modules)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < modules->count; i++)
+		if (modules->items[i]->perf_map)
+			n += perf_map_size(modules->items[i]->perf_map);
+	return n;
+}
+
+void record_put_code_names(struct record_writer *writer)
+{
+	const size_t n_codes = count_codes(writer->modules), n_before = writer->n_nameless;
+
+	if (n_codes != writer->n_codes)
+		writer->n_nameless = 0;
+	for (size_t i = writer->n_nameless; i < n_before; i++)
+		if (!put_code_name(writer, writer->nameless[i]))
+			writer->nameless[writer->n_nameless++] = writer->nameless[i];
+	writer->n_codes = n_codes;
+	for (; writer->n_code_locations < writer->n_locations; writer->n_code_locations++) {
+		const uint32_t id = (uint32_t)writer->n_code_locations;
+		if (map_of(writer, id) && !put_code_name(writer, id))
+			*array_push(writer->nameless, writer->n_nameless,
+			            writer->nameless_capacity) = id;
 	}
 }
 

@@ -48,7 +48,12 @@ struct record_writer {
 	size_t *n_mappings;        // of each module: how many are written
 	bool *has_build_id;        // of each module: it is written
 	size_t *n_frame_functions; // of each module: how many are written
-	size_t modules_capacity, build_ids_capacity, frame_functions_capacity;
+	const char **unreadable;   // of each module: as written
+	size_t modules_capacity, build_ids_capacity, frame_functions_capacity, unreadable_capacity;
+	size_t n_code_locations; // locations whose code's names are written, but for those...
+	uint32_t *nameless;      // ...locations, for lack of a name
+	size_t n_nameless, nameless_capacity;
+	size_t n_codes;         // that all perf maps had when those were looked at last
 	uint64_t *begun_ticks;  // of each thread's span, when it began
 	int64_t *begun_ends_ns; // likewise
 	size_t begun_capacity, begun_ends_capacity;
@@ -67,6 +72,7 @@ struct record_writer {
 // Append to writer->block what is new.
 void record_put_modules(struct record_writer *writer);
 void record_put_locations(struct record_writer *writer);
+void record_put_code_names(struct record_writer *writer);
 void record_put_stacks(struct record_writer *writer);
 
 // Appends the wait. Call it again when more is known of it.

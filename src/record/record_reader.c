@@ -8,6 +8,7 @@
 #include "frame_names.h"
 #include "labels.h"
 #include "memory.h"
+#include "perf_map.h"
 #include "record.h"
 #include "record_cursor.h"
 #include "recording.h"
@@ -74,6 +75,17 @@ static void read_start(struct record_reader *reader, struct cursor *cursor)
 	recording->version = take_clean(cursor);
 }
 
+// Why who sampled could not read it.
+static void take_unreadable(struct module *module, struct cursor *cursor)
+{
+	char *told = cursor_has_more(cursor) ? take_clean(cursor) : NULL;
+
+	if (told || module->told)
+		module->unreadable = told;
+	free(module->told);
+	module->told = told;
+}
+
 static void read_module(struct record_reader *reader, struct cursor *cursor)
 {
 	struct modules *modules = &reader->recording->modules;
@@ -99,6 +111,7 @@ static void read_module(struct record_reader *reader, struct cursor *cursor)
 	module->build_id_size = build_id_size;
 	if (is_program)
 		modules->program = module;
+	take_unreadable(module, cursor);
 	map_set(reader, &reader->modules, id, module->index);
 }
 
@@ -142,6 +155,28 @@ static void read_locations(struct record_reader *reader, struct cursor *cursor)
 		map_set(reader, &reader->locations, id++,
 		        profile_intern_code(reader->profile, module, address, (uint32_t)code));
 	}
+}
+
+// It has the same number wherever it is. A location may have got it after its code was sampled.
+static void read_code(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint32_t id = map_get(&reader->locations, cursor_varint(cursor));
+	const uint64_t code = cursor_varint(cursor);
+	_cleanup_free_ char *name = take_name(cursor);
+
+	if (cursor->failed || id == NONE || code > UINT32_MAX) {
+		cursor->failed = true;
+		return;
+	}
+	struct location *location = &reader->profile->locations[id];
+	struct module *module = reader->recording->modules.items[location->module];
+	if (module->kind != MODULE_ANONYMOUS)
+		return;
+	if (!module->perf_map)
+		module->perf_map = perf_map_create();
+	perf_map_set(module->perf_map, (uint32_t)code, name);
+	location->code = (uint32_t)code;
+	reader->recording->n_codes++;
 }
 
 static bool read_frames(struct record_reader *reader, struct cursor *cursor)
@@ -567,7 +602,7 @@ static void read_record(struct record_reader *reader, uint64_t type, struct curs
 	    [RECORD_LINES] = read_lines,       [RECORD_END] = read_end,
 	    [RECORD_WAIT] = read_wait,         [RECORD_FRAME_FUNCTIONS] = read_frame_functions,
 	    [RECORD_LABELS] = read_labels,     [RECORD_THREAD_FIGURES] = read_kernel_figures,
-	    [RECORD_CPU] = read_cpu_waits,
+	    [RECORD_CPU] = read_cpu_waits,     [RECORD_CODE] = read_code,
 	};
 
 	if (type < array_size(readers) && readers[type])

@@ -20,11 +20,11 @@
 #include "writing.h"
 
 enum {
-	FULL_BLOCK_BYTES = 1 << 20,  // more is written at once
-	RESERVED_BYTES = 4096,       // of --max-size, for the end
-	RESERVED_THREAD_BYTES = 24,  // and for each thread's last span
-	ROOM_SHARE = 16,             // of --max-size: what the next block may need
-	MAX_PENDING_BYTES = 4 << 20, // for a reader that lags behind, and...
+	FULL_BLOCK_BYTES = 1 << 20,   // more is written at once
+	RESERVED_BYTES = 4096,        // of --max-size, for the end
+	RESERVED_THREAD_BYTES = 24,   // and for each thread's last span
+	ROOM_SHARE = 16,              // of --max-size: what the next block may need
+	MAX_PENDING_BYTES = 20 << 20, // for a reader that lags behind, and...
 	RESUMED_PENDING_BYTES = MAX_PENDING_BYTES / 4,
 	MAX_STALLED_BYTES = 16 << 20, // ...of what is still told while it does
 };
@@ -382,6 +382,7 @@ static void put_news(struct record_writer *writer)
 {
 	record_put_modules(writer);
 	record_put_locations(writer);
+	record_put_code_names(writer);
 	record_put_stacks(writer);
 	while (writer->n_threads < writer->profile->n_threads)
 		put_thread(writer, &writer->block, writer->n_threads++);
@@ -442,7 +443,7 @@ static bool flush(struct record_writer *writer)
 static bool is_stalled(struct record_writer *writer)
 {
 	record_write_pending(&writer->file);
-	const size_t pending = writer->file.pending.size;
+	const size_t pending = record_pending_bytes(&writer->file);
 	if (writer->stalled && pending < RESUMED_PENDING_BYTES) {
 		resume(writer);
 	} else if (!writer->stalled && pending > MAX_PENDING_BYTES) {
@@ -514,11 +515,13 @@ static bool write_meanings(struct record_writer *writer)
 // Nothing is sampled any more: from now on the reader is waited for, unless the user wants to end.
 static bool write_rest(struct record_writer *writer)
 {
-	struct protobuf *pending = &writer->file.pending;
-	const int number = writing_write(writer->file.fd, pending->bytes, pending->size);
+	struct record_file *file = &writer->file;
+	const uint8_t *bytes = file->pending.bytes + file->n_written;
+	const int number = writing_write(file->fd, bytes, record_pending_bytes(file));
 
-	protobuf_clear(pending);
-	writer->file.failed |= number != 0;
+	protobuf_clear(&file->pending);
+	file->n_written = 0;
+	file->failed |= number != 0;
 	errno = number;
 	return number == 0;
 }
@@ -585,6 +588,8 @@ void record_writer_destroy(struct record_writer *writer)
 	free(writer->n_mappings);
 	free(writer->has_build_id);
 	free(writer->n_frame_functions);
+	free(writer->unreadable);
+	free(writer->nameless);
 	free(writer->begun_ticks);
 	free(writer->begun_ends_ns);
 	free(writer);

@@ -25,7 +25,7 @@ struct record_stream {
 	struct record_reader reader;
 	uint8_t *bytes;
 	size_t size, capacity;
-	bool has_header;
+	bool has_header, has_started;
 };
 
 #define DEFAULT_PERIOD_NS (NS_PER_SECOND / 99)
@@ -142,6 +142,19 @@ void recording_begin_stream(struct recording *ret)
 	record_reader_init(&ret->stream->reader, ret);
 }
 
+// Reads a whole block of a stream; of the first one the start before all else.
+static void read_next_block(struct recording *recording, const uint8_t *bytes, size_t length)
+{
+	struct record_stream *stream = recording->stream;
+
+	if (!stream->has_started && recording->started) {
+		record_reader_start(&stream->reader, bytes + RECORD_BLOCK_HEADER_BYTES, length);
+		recording->started(recording->started_context);
+	}
+	stream->has_started = true;
+	read_block(&stream->reader, bytes, length);
+}
+
 // Reads what stands whole at the start of the bytes: how many those are; 0: nothing yet. False: it
 // is no recording.
 static bool read_next(struct recording *recording, const uint8_t *bytes, size_t size, size_t *ret)
@@ -164,7 +177,7 @@ static bool read_next(struct recording *recording, const uint8_t *bytes, size_t 
 		return true;
 	if (!has_its_sum(bytes, length))
 		return false;
-	read_block(&stream->reader, bytes, length);
+	read_next_block(recording, bytes, length);
 	*ret = RECORD_BLOCK_HEADER_BYTES + length;
 	return true;
 }

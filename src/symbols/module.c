@@ -65,6 +65,7 @@ static void module_destroy(struct module *module)
 	free(module->segments);
 	free(module->mappings);
 	free(module->path);
+	free(module->told);
 	free(module);
 }
 

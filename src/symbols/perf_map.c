@@ -105,6 +105,44 @@ void perf_map_destroy(struct perf_map *map)
 	free(map);
 }
 
+// Keeps the name of a new entry. False: there is no room.
+static bool add_name(struct perf_map *map, const char *name)
+{
+	const size_t length = strlen(name);
+
+	if (map->n_entries >= MAX_ENTRIES || map->names_bytes + length + 1 > MAX_NAME_BYTES) {
+		map->unreadable = "it has too many entries";
+		return false;
+	}
+	map->names =
+	    memory_grow(map->names, &map->names_capacity, map->names_bytes + length + 1, 1);
+	memcpy(map->names + map->names_bytes, name, length + 1);
+	map->names_bytes += length + 1;
+	return true;
+}
+
+static void add_entry(struct perf_map *map, uint64_t start, uint64_t end, const char *name)
+{
+	const uint32_t at = (uint32_t)map->names_bytes;
+
+	if (add_name(map, name))
+		*array_push(map->entries, map->n_entries, map->entries_capacity) =
+		    (struct entry){.start = start, .end = end, .name = at};
+}
+
+void perf_map_set(struct perf_map *map, uint32_t code, const char *name)
+{
+	const uint32_t at = (uint32_t)map->names_bytes;
+
+	if (code == PERF_MAP_NONE || code > MAX_ENTRIES || !add_name(map, name))
+		return;
+	while (map->n_entries < code) // the end of that name is the name of those that are missing
+		*array_push(map->entries, map->n_entries, map->entries_capacity) =
+		    (struct entry){.name = (uint32_t)map->names_bytes - 1};
+	map->entries[code - 1].name = at;
+	map->n_sorted = map->n_entries; // they have no address
+}
+
 // Parses "START SIZE NAME"; leaves out any other line.
 static void parse_line(struct perf_map *map, char *line)
 {
@@ -119,21 +157,7 @@ static void parse_line(struct perf_map *map, char *line)
 	const uint64_t size = strtoull(line, &end, 16);
 	if (end == line || *end != ' ' || end[1] == '\0' || size == 0 || size > UINT64_MAX - start)
 		return;
-	const char *name = end + 1;
-	const size_t length = strlen(name);
-	if (map->n_entries == MAX_ENTRIES || map->names_bytes + length + 1 > MAX_NAME_BYTES) {
-		map->unreadable = "it has too many entries";
-		return;
-	}
-	map->names =
-	    memory_grow(map->names, &map->names_capacity, map->names_bytes + length + 1, 1);
-	memcpy(map->names + map->names_bytes, name, length + 1);
-	*array_push(map->entries, map->n_entries, map->entries_capacity) = (struct entry){
-	    .start = start,
-	    .end = start + size,
-	    .name = map->names_bytes,
-	};
-	map->names_bytes += length + 1;
+	add_entry(map, start, start + size, end + 1);
 }
 
 static void sort_run(const struct perf_map *map, struct run *run)
@@ -227,6 +251,11 @@ const char *perf_map_name(const struct perf_map *map, uint32_t code)
 	if (code == PERF_MAP_NONE || code > map->n_entries)
 		return NULL;
 	return map->names + map->entries[code - 1].name;
+}
+
+size_t perf_map_size(const struct perf_map *map)
+{
+	return map->n_entries;
 }
 
 bool perf_map_is_empty(const struct perf_map *map)

@@ -347,7 +347,8 @@ static void symbolize_jit(const struct batch *batch)
 		    (struct location_lines){.first = (uint32_t)symbols->n_lines, .count = 1};
 		add_plain_line(batch->symbolizer, name);
 	}
-	batch->module->unreadable = perf_map_unreadable(map);
+	if (perf_map_unreadable(map))
+		batch->module->unreadable = perf_map_unreadable(map);
 	if (!perf_map_is_empty(map))
 		module_rename(batch->module, "[jit]");
 }

@@ -8,7 +8,6 @@
 #include "error.h"
 #include "local_files.h"
 #include "memory.h"
-#include "perf_map.h"
 #include "symbolize.h"
 #include "top_own.h"
 
@@ -99,23 +98,6 @@ void top_source_end(struct top_source *source)
 	source->ended = true;
 }
 
-// The maps of code that the processes make: what is new in them may name what had no name.
-static bool read_maps(struct modules *modules)
-{
-	bool grown = false;
-
-	for (size_t i = 0; i < modules->count; i++) {
-		struct module *module = modules->items[i];
-		const int pid = (int)module->inode; // address_space.c
-		if (module->kind != MODULE_ANONYMOUS || pid <= 0)
-			continue;
-		if (!module->perf_map)
-			module->perf_map = perf_map_create();
-		grown |= perf_map_update(module->perf_map, pid, pid, clock_now_ns());
-	}
-	return grown;
-}
-
 static bool is_made(const struct top_source *source, uint32_t id)
 {
 	const struct recording *recording = &source->recording;
@@ -137,10 +119,11 @@ void top_source_find_names(struct top_source *source, int64_t budget_ns)
 	symbolizer_fit(source->symbolizer, &recording->profile);
 	if (source->n_looked_up < n)
 		local_files_find(&recording->modules, root);
-	if (read_maps(&recording->modules))
+	if (source->n_codes != recording->n_codes) // may name what had no name
 		for (uint32_t i = 0; i < source->n_looked_up && n_ids < BATCH; i++)
 			if (is_made(source, i))
 				ids[n_ids++] = i;
+	source->n_codes = recording->n_codes;
 	do {
 		while (source->n_looked_up < n && n_ids < BATCH)
 			ids[n_ids++] = (uint32_t)source->n_looked_up++;

@@ -25,8 +25,9 @@ enum {
 	SLEEPER = N_THREADS - 1,
 	MORTAL = N_THREADS - 2,
 	N_STACKS = 1000,
-	STALLED_TICKS = 60000, // of some 8 bytes for each other thread: beyond 4 MB
+	STALLED_TICKS = 150000, // of some 8 bytes for each other thread: beyond 20 MB
 	READ_TICKS = 200,
+	CAUGHT_UP_TICKS = 1000, // a pipe's 64 kB for each
 	PERIOD_NS = 10 * NS_PER_MS,
 	N_FILES = 400,
 	SOCKET_BYTES = 1 << 14, // a few messages
@@ -201,7 +202,7 @@ static void test_stalled(void **state)
 			profile_end_thread(&stream.profile, MORTAL);
 		tick(&stream);
 	}
-	for (int i = 0; i < READ_TICKS; i++) {
+	for (int i = 0; i < CAUGHT_UP_TICKS; i++) {
 		read_all(&stream);
 		tick(&stream);
 	}
