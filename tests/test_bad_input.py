@@ -393,7 +393,8 @@ class Outputs(harness.TestCase):
         run.wait_attached()
         with open(path, encoding="utf-8") as file:
             self.assertEqual(file.read(), "old\n")
-        os.kill(run.worker_pid(), signal.SIGKILL)
+        for child in harness.children(run.process.pid):  # whoever samples, and whoever writes
+            os.kill(child, signal.SIGKILL)
         run.process.communicate()
         with open(path, encoding="utf-8") as file:
             self.assertEqual(file.read(), "old\n")
@@ -460,13 +461,13 @@ class Outputs(harness.TestCase):
     def test_reader_that_stalls(self):
         """The first signal ends the sampling, a later one the writing."""
         run = self.start_stalled("folded")
-        worker = run.worker_pid()
+        worker, writer = harness.children(run.process.pid)
         run.signal(signal.SIGINT)
-        # As long as it samples, and has a priority for that, another one would be as one with it.
+        harness.wait_for(lambda: worker not in harness.children(run.process.pid), "the end of sampling")
+        # While it is pending, another one would be as one with it.
         harness.wait_for(
-            lambda: os.sched_getscheduler(worker) & ~os.SCHED_RESET_ON_FORK == os.SCHED_OTHER, "its end"
+            lambda: not int(harness.read_status(writer)["ShdPnd"], 16) & 1 << signal.SIGINT - 1, "its writing"
         )
-        time.sleep(0.5)
         run.signal(signal.SIGTERM)
         self.assert_refuses_to_wait(run)
 

@@ -39,10 +39,6 @@ void guard_fill_signals(sigset_t *set);
 // Abandons the guarded work; returns if there is none.
 void guard_leave(enum guard_end end);
 
-// Ends guarded work that the process of which this one is the keeper (keeper.h) was at when it was
-// killed.
-void guard_abandon(void);
-
 // Describes the end, such as "it was cut short while it was read"; NULL for GUARD_DONE.
 const char *guard_end_text(enum guard_end end);
 

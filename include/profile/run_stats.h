@@ -55,7 +55,6 @@ struct run_stats {
 	uint64_t ticks;
 	uint64_t missed_ticks;  // deadlines that passed before the tick before them was done
 	uint64_t thinned_ticks; // left out for --max-overhead
-	bool was_cut;           // the sampler was killed in a wait for the target (keeper.h)
 	double max_overhead_percent;
 	int64_t cpu_ns; // the profiler's own CPU time while it sampled
 	enum priority_level priority;

@@ -33,8 +33,6 @@ struct sampler {
 	bool no_creators;            // leave a task's creator out of its stack
 	bool counts_at_once;         // `passed` reads the profile after each tick
 	bool once;                   // only the first tick, at once
-	bool has_keeper;             // of its own: one process more (keeper.h)
-	bool is_kept;                // with has_keeper: samples outlive a wait without end
 	struct target *targets;      // at least one; borrowed, as all that follow
 	size_t n_targets;
 	struct launch *launch; // NULL: the target was not started by the profiler

@@ -9,6 +9,9 @@
 // terminal and no shell stops; if it is stopped all the same, it is continued at once. If the first
 // process is gone, the worker ends sampling as if it had been asked to.
 //
+// A third process, the writer, keeps what the worker tells while it samples, and writes the profile
+// when that is over, also if the worker is killed, or waits in the kernel without end.
+//
 // A wrapped command's shell sees only the first process, which therefore stops and continues when
 // the command does; not when the terminal's Ctrl-Z comes, since a command may catch or ignore that.
 #pragma once
@@ -23,6 +26,14 @@ struct job;
 
 // The worker's name in /proc/PID/comm, by which other profilers know it (diagnose.c).
 #define SUPERVISE_WORKER_NAME "profiler-worker"
+#define SUPERVISE_WRITER_NAME "profiler-writer"
+
+// What the worker and the writer have of each other: sockets.
+struct supervise_ends {
+	int stream; // from the worker to the writer, which says first that it is ready; 0: there is
+	            // no writer
+	int files;  // passed_files.h
+};
 
 // How the profiler was started: a wrapped command is to find the same.
 struct origin {
@@ -31,15 +42,34 @@ struct origin {
 	pid_t group;     // the process group; perhaps the terminal's; 0: of an outer PID namespace
 	struct sigaction child; // of SIGCHLD
 	struct exec_kept kept;  // the mask alone where no command is wrapped
+	struct supervise_ends to_writer;
 };
 
-// Runs work(context, origin) in a worker process. Returns in both processes, with the exit status
-// that work returned; give it to supervise_part at the very end. `wrapping`: the terminal's Ctrl-C
-// and Ctrl-\ are for the wrapped command, and not passed on. `worker_fd`: a descriptor that only
-// the worker keeps; -1: none. `kept`: the origin's, where the caller has blocked signals so that
-// none is lost on the way here, and now ours; NULL: that of now.
-int supervise(int (*work)(void *context, const struct origin *origin), void *context, bool wrapping,
-              int worker_fd, const struct exec_kept *kept);
+// Whom the writer's process has to do with.
+struct supervise_writer {
+	struct supervise_ends ends;
+	pid_t supervisor, worker;
+};
+
+// What is run. The functions return an exit status.
+struct supervised {
+	int (*work)(void *context, const struct origin *origin);
+	int (*write)(void *context, const struct supervise_writer *writer); // NULL: no writer
+	void *context;
+	bool is_kept;  // nothing that counts is lost with the worker
+	bool wrapping; // the terminal's Ctrl-C and Ctrl-\ are for the wrapped command, and not
+	               // passed on
+	int worker_fd; // a descriptor that only the worker keeps; -1: none
+	// The origin's, where the caller has blocked signals so that none is lost on the way here,
+	// and now ours; NULL: that of now.
+	const struct exec_kept *kept;
+};
+
+// Runs `work` in a worker process, and `write` in the writer's, whose signals are blocked: those
+// that end a run are pending in it. Returns in all of them, with the exit status; give it to
+// supervise_part at the very end. The supervisor's is the writer's if that has failed, else the
+// worker's.
+int supervise(const struct supervised *supervised);
 
 // Returns the status, in the supervisor as soon as the worker has come here. The worker stays while
 // calls of the target continue that a stop has cut short (parting.h), and says so.

@@ -211,5 +211,6 @@ int dump_command(const struct options *options)
 
 	if (options->recording)
 		return dump_recording(&run);
-	return supervise_part(supervise(work, &run, false, -1, NULL));
+	return supervise_part(
+	    supervise(&(struct supervised){.work = work, .context = &run, .worker_fd = -1}));
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,7 +22,7 @@
 #include "error.h"
 #include "events.h"
 #include "flight_recorder.h"
-#include "keeper.h"
+#include "holding.h"
 #include "launch.h"
 #include "memory.h"
 #include "metrics.h"
@@ -28,14 +30,13 @@
 #include "options.h"
 #include "output.h"
 #include "profile.h"
-#include "write_explain.h"
+#include "profile_writer.h"
 #include "write_report.h"
 #include "push_command.h"
 #include "push_counts.h"
 #include "pusher.h"
 #include "record_writer.h"
 #include "report_command.h"
-#include "run_table.h"
 #include "run_stats.h"
 #include "sampler.h"
 #include "show.h"
@@ -51,7 +52,6 @@
 #include "tracee.h"
 #include "unwind_check.h"
 #include "verb.h"
-#include "view.h"
 #include "view_command.h"
 #include "windows.h"
 #include "writer.h"
@@ -62,8 +62,7 @@ struct session {
 	struct options options;
 	const struct origin *origin;
 	struct events events;
-	struct output *output; // NULL: only the tables are shown
-	char *table;           // of a command, to be shown when it has ended; NULL: none
+	struct output *output; // of a recording; else NULL
 	struct launch launch;  // pid 0: attached
 	bool unprofiled;       // the command runs, but cannot be sampled
 	struct targets targets;
@@ -71,16 +70,16 @@ struct session {
 	struct debug_sources debug_sources;
 	struct modules modules;
 	struct profile profile;
-	struct run_stats stats;
+	struct run_told *told;      // shared with the writer
+	struct run_stats *stats;    // in it
+	struct unwind_check *check; // --check-unwinding; in the worker; NULL: not asked for
 	struct cpu_watch cpus;
 	bool leaves_children;         // they are not sampled, and
 	struct children_cpu children; // had used this when it began
 	struct status_line status;
-	bool is_stream;               // the recording is read while it is made, and never waits
-	int files_socket;             // where its modules' files go; 0: nowhere
+	struct supervise_ends reader; // of the recording while it is made; 0: nobody
 	bool says_unread;             // profiler top: what is not read is still to be said
-	struct view view;             // what of the profile is written
-	struct error *view_error;     // nothing
+	struct profile_writer writer;
 	struct record_writer *record; // NULL: none is made
 	int record_errno;             // why it cannot be written on
 	struct window_files files;
@@ -105,17 +104,13 @@ static void started(void *context)
 
 	if (session->options.ring_ns)
 		flight_recorder_begin(&session->recorder, &session->options, &session->profile,
-		                      &session->stats, &session->files);
+		                      session->stats, &session->files);
 	if (session->options.every_ns)
 		windows_begin(&session->windows, &session->options, &session->profile,
-		              &session->stats, &session->files);
-	if (writes_windows(&session->options))
-		return;
-	session->view_error = view_begin(&session->view, &session->options, &session->profile);
-	session->events.stop |= session->view_error != NULL; // nothing that comes would be written
+		              session->stats, &session->files);
 }
 
-static void end_record(struct session *session)
+static void stop_record(struct session *session)
 {
 	session->record_errno = errno;
 	session->events.stop = true;
@@ -140,7 +135,7 @@ static void write_metrics(struct session *session, bool ended)
 	                                       &(struct metrics){
 	                                           .pid = session->pid,
 	                                           .ended = ended,
-	                                           .stats = &session->stats,
+	                                           .stats = session->stats,
 	                                           .profile = &session->profile,
 	                                           .cpus = cpu_watch_whole(&session->cpus),
 	                                           .push = session->pusher.counts,
@@ -162,10 +157,10 @@ static void say_ready(struct session *session)
 // Says in profiler top what is not read, once the runtimes have had the time to begin.
 static void say_unread(struct session *session, uint64_t min_ticks)
 {
-	if (!session->says_unread || session->stats.ticks < min_ticks)
+	if (!session->says_unread || session->stats->ticks < min_ticks)
 		return;
 	session->says_unread = false;
-	summary_print_unread(&session->stats);
+	summary_print_unread(session->stats);
 }
 
 // After each tick.
@@ -175,10 +170,10 @@ static void ticked(void *context)
 
 	say_ready(session);
 	say_unread(session, UNREAD_TICKS);
-	status_line_update(&session->status, &session->stats);
-	cpu_watch_look(&session->cpus, &session->profile, &session->stats, false);
+	status_line_update(&session->status, session->stats);
+	cpu_watch_look(&session->cpus, &session->profile, session->stats, false);
 	if (session->record && !session->record_errno && !record_writer_tick(session->record))
-		end_record(session);
+		stop_record(session);
 }
 
 // Before each tick but the first: all that is counted is of the past, and can be told.
@@ -212,32 +207,30 @@ static struct error *open_pusher(struct session *session)
 	return error;
 }
 
-// The tables are shown all the same.
-static void say_no_page(const struct session *session, struct error *error)
+// Waits until the writer has opened the output. False: it could not, and has said why.
+static bool await_writer(const struct session *session)
 {
-	if (error && !session->options.quiet)
-		fprintf(stderr, "profiler: no page with the whole profile: %s\n",
-		        error_message(error));
-	error_destroy(error);
+	const int fd = session->origin->to_writer.stream;
+	char ready;
+
+	return read(fd, &ready, 1) == 1 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
 // Opens the output before anything is done to the target or for the command.
 static struct error *open_output(struct session *session)
 {
 	const struct options *options = &session->options;
-	const char *path = options->output;
 
 	if (options->push.destination.url)
 		return open_pusher(session);
 	if (writes_windows(options))
 		return window_files_init(&session->files, options, &session->modules);
-	if (options->answers) {
-		say_no_page(session, output_open(NULL, false, &session->output));
+	if (session->reader.stream)
 		return NULL;
-	}
-	if (!path && options->pid)
-		path = "-"; // as in profiler -p PID | flamegraph.pl; a command's stdout is its own
-	return output_open(path, options->writer->binary, &session->output);
+	return output_open(options->output
+	                       ?: options->pid ? "-"
+	                                       : NULL,
+	                   options->writer->binary, &session->output);
 }
 
 // Where debug files come from; servers are known before the target is touched.
@@ -247,7 +240,8 @@ static struct error *open_debug_sources(struct session *session)
 
 	modules_set_debug_sources(&session->modules, &session->debug_sources);
 	return debug_sources_init(&session->debug_sources, options->debug_directories,
-	                          options->debuginfod, !options->quiet && isatty(STDERR_FILENO));
+	                          options->debuginfod && !session->reader.stream,
+	                          !options->quiet && isatty(STDERR_FILENO));
 }
 
 // The command cannot be sampled, by that error (a 32-bit program) or, where it is NULL, as it has
@@ -316,7 +310,7 @@ static struct error *open_target(struct session *session)
 	return NULL;
 }
 
-// Where a wrapped command's profile goes when nobody said where.
+// Where a wrapped command's recording goes when nobody said where.
 static char *default_path(const struct session *session)
 {
 	if (session->options.output || session->options.pid)
@@ -330,23 +324,24 @@ static struct error *begin_record(struct session *session)
 {
 	const struct options *options = &session->options;
 	_cleanup_free_ char *path = default_path(session);
+	const struct supervise_ends *reader = &session->reader;
 
-	if (options->writer != &writer_record)
+	if (!reader->stream && !session->output)
 		return NULL;
-	struct error *error = output_publish(session->output, path);
+	struct error *error = session->output ? output_publish(session->output, path) : NULL;
 	if (error)
 		return error;
 	session->record = record_writer_create(
 	    &(struct record_options){
 	        .pid = session->pid,
 	        .children = options_has_several(options),
-	        .max_bytes = options->max_size_bytes,
-	        .fd = output_fd(session->output),
-	        .never_waits = session->is_stream,
-	        .files = session->files_socket,
+	        .max_bytes = session->output ? options->max_size_bytes : 0,
+	        .fd = session->output ? output_fd(session->output) : reader->stream,
+	        .never_waits = !session->output,
+	        .files = session->output ? 0 : reader->files,
 	        .cpu_log = &session->cpus.log,
 	    },
-	    &session->profile, &session->modules, &session->stats);
+	    &session->profile, &session->modules, session->stats);
 	return NULL;
 }
 
@@ -354,7 +349,7 @@ static struct error *begin_record(struct session *session)
 static void children_begin(struct session *session)
 {
 	session->leaves_children = !options_has_several(&session->options) &&
-	                           !session->options.quiet && !session->is_stream &&
+	                           !session->options.quiet &&
 	                           children_cpu_read(session->pid, &session->children);
 }
 
@@ -398,9 +393,9 @@ static struct error *sample(struct session *session)
 	    .locks = options->locks || options->blame || options->answers,
 	    .system_goroutines = options->system_goroutines,
 	    .no_creators = options->no_creators,
-	    .counts_at_once = writes_windows(options) || session->record,
-	    .has_keeper = options->pid && !options->agent.comments, // none for each of the agent's
-	    .is_kept = options->pid && !writes_windows(options) && !session->is_stream,
+	    // The writer takes what goes on to have gone on: nothing is missing if that ends.
+	    .counts_at_once =
+	        writes_windows(options) || (session->record && !session->writer.writes),
 	    .targets = session->targets.items,
 	    .n_targets = session->targets.n,
 	    .launch = session->launch.pid ? &session->launch : NULL,
@@ -415,10 +410,10 @@ static struct error *sample(struct session *session)
 		status_line_begin(&session->status);
 	cpu_watch_begin(&session->cpus, session->pid);
 	children_begin(session);
-	struct error *error = sampler_run(&sampler, &session->profile, &session->stats);
+	struct error *error = sampler_run(&sampler, &session->profile, session->stats);
 	status_line_end(&session->status);
 	if (!error)
-		cpu_watch_look(&session->cpus, &session->profile, &session->stats, true);
+		cpu_watch_look(&session->cpus, &session->profile, session->stats, true);
 	return error;
 }
 
@@ -427,90 +422,14 @@ static struct error *finish_record(struct session *session, const struct symbols
 {
 	if (!session->record_errno && !record_writer_finish(session->record, symbols, comment))
 		session->record_errno = errno;
+	if (!session->output)
+		return NULL; // a reader that has gone has its reasons
 	if (session->record_errno)
 		return error_create(
 		    EXIT_STATUS_OUTPUT,
 		    "cannot continue writing %s: %s; it holds what was recorded before",
 		    output_name(session->output), writing_failure(session->record_errno));
 	return output_finish(session->output, NULL);
-}
-
-// Shows the tables; those of a command when it has ended, as it has the terminal until then.
-static void answer(struct session *session, const struct symbols *symbols)
-{
-	const struct options *options = &session->options;
-	struct output *output = NULL;
-	size_t size;
-
-	if (options->quiet)
-		return;
-	FILE *stream = open_memstream(&session->table, &size);
-	if (!stream)
-		return;
-	run_table_write(options, &session->profile, view_timeline(&session->view),
-	                &session->modules, symbols,
-	                run_table_width(options->pid ? STDOUT_FILENO : STDERR_FILENO), stream);
-	fclose(stream);
-	if (!options->pid)
-		return;
-	struct error *error = output_open("-", false, &output);
-	if (!error) {
-		fputs(session->table, output_stream(output));
-		error = output_finish(output, NULL);
-	}
-	output_destroy(output);
-	error_destroy(error); // the page is written all the same
-}
-
-// A page that cannot be written is no failure: the tables are shown.
-static struct error *finish_page(struct session *session)
-{
-	_cleanup_free_ char *stem = memory_printf("profiler.%d", session->pid);
-
-	if (!session->output)
-		return NULL;
-	struct error *error = output_finish_new(session->output, stem, ".html");
-	if (error) {
-		say_no_page(session, error);
-		output_destroy(take_pointer(session->output));
-	}
-	return NULL;
-}
-
-static struct error *write_samples(struct session *session, struct symbols *symbols,
-                                   const char *comment)
-{
-	const char *const comments[] = {comment, NULL};
-	_cleanup_free_ char *path = default_path(session);
-	struct error *error = take_pointer(session->view_error);
-
-	if (!error)
-		error = view_end(&session->view);
-	if (!error)
-		view_follow_waits(&session->view, &session->modules, symbols);
-	bool by_others = false;
-	_cleanup_free_ char *cpu_wait =
-	    error ? NULL : view_cpu_wait(&session->view, &session->cpus.log, &by_others);
-	if (!error && session->options.answers)
-		answer(session, symbols);
-	if (!error && session->output)
-		error = write_report(&session->options,
-		                     &(struct report_source){
-		                         .part = &session->view.part,
-		                         .whole = &session->profile,
-		                         .timeline = view_timeline(&session->view),
-		                         .modules = &session->modules,
-		                         .symbols = symbols,
-		                         .comments = comments,
-		                         .cpu_wait = cpu_wait,
-		                         .cpu_by_others = by_others,
-		                         .pid = session->pid,
-		                         .children = options_has_several(&session->options),
-		                     },
-		                     output_stream(session->output));
-	if (!error && session->options.answers)
-		return finish_page(session);
-	return error ? error : output_finish(session->output, path);
 }
 
 static struct error *finish_windows(struct session *session)
@@ -526,53 +445,47 @@ static struct error *finish_windows(struct session *session)
 	return window_files_failure(&session->files);
 }
 
-// Says what stands out most, to a person.
-static void say_finding(struct session *session, const struct symbols *symbols)
+static void say_finding(const struct session *session, const struct symbols *symbols)
 {
-	const struct options *options = &session->options;
-	struct explain_lines lines;
-
-	if (!isatty(STDERR_FILENO) || options->waits_ns)
-		return;
 	bool by_others;
 	_cleanup_free_ char *cpu_wait =
 	    cpu_watch_text(&session->cpus, &session->profile, &by_others);
-	write_report_explain(options,
-	                     &(struct report_source){
-	                         .part = session->record ? &session->profile : &session->view.part,
-	                         .modules = &session->modules,
-	                         .symbols = symbols,
-	                         .cpu_wait = cpu_wait,
-	                         .cpu_by_others = by_others,
-	                         .pid = session->pid,
-	                     },
-	                     &lines);
-	if (lines.n > 0)
-		fprintf(stderr, "profiler: %s: %s\n",
-		        lines.cpu_is_first ? "then look at" : "look first at", lines.items[0].text);
-	explain_lines_deinit(&lines);
+
+	write_report_finding(&session->options, &(struct report_source){
+	                                            .part = &session->profile,
+	                                            .modules = &session->modules,
+	                                            .symbols = symbols,
+	                                            .cpu_wait = cpu_wait,
+	                                            .cpu_by_others = by_others,
+	                                            .pid = session->pid,
+	                                        });
 }
 
-static struct error *write_profile(struct session *session)
+// Ends the recording; in a file, with the names of what was sampled.
+static struct error *end_record(struct session *session)
 {
 	const struct options *options = &session->options;
-	const struct symbolize_options names = {.inlines = options->inlines};
+	const bool names = session->output && options->symbols;
 	const struct summary_counts counts = summary_count(&session->profile);
-	_cleanup_free_ char *comment = summary_comment(&session->stats, &counts);
+	_cleanup_free_ char *comment = summary_comment(session->stats, &counts);
 	struct symbols symbols = {0};
-	struct error *error;
 
-	if (options->symbols)
-		symbolize(&session->profile, &session->modules, &names, &symbols);
-	if (session->record)
-		error = finish_record(session, options->symbols ? &symbols : NULL, comment);
-	else
-		error = write_samples(session, &symbols, comment);
-	if (!error && options->symbols && !options->quiet)
+	if (names)
+		symbolize(&session->profile, &session->modules,
+		          &(struct symbolize_options){.inlines = options->inlines}, &symbols);
+	struct error *error = finish_record(session, names ? &symbols : NULL, comment);
+	if (!error && names && !options->quiet)
 		say_finding(session, &symbols);
-	if (!error && options->symbols && !options->quiet)
+	if (!error && names && !options->quiet)
 		summary_print_advice(&session->profile, &session->modules, &symbols);
 	symbols_deinit(&symbols);
+	if (!session->output || options->quiet)
+		return error;
+	summary_print_file_doubts(&session->modules);
+	if (session->debug_sources.server)
+		summary_print_fetched(session->debug_sources.server);
+	if (!error)
+		summary_print_output(options->writer, output_name(session->output));
 	return error;
 }
 
@@ -584,7 +497,7 @@ static void print_summary(struct session *session)
 	    cpu_watch_text(&session->cpus, &session->profile, &by_others);
 
 	summary_print(&(struct summary){
-	    .stats = &session->stats,
+	    .stats = session->stats,
 	    .counts = &counts,
 	    .profile = &session->profile,
 	    .cpu_wait = cpu_wait,
@@ -598,6 +511,8 @@ static struct error *profile_target(struct session *session)
 {
 	const bool quiet = session->options.quiet;
 
+	if (session->origin->to_writer.stream && !await_writer(session))
+		return NULL;
 	struct error *error = open_debug_sources(session);
 	if (!error)
 		error = open_output(session);
@@ -615,37 +530,28 @@ static struct error *profile_target(struct session *session)
 	say_unread(session, 0);
 	if (!quiet)
 		print_summary(session);
-	if (session->stats.check)
-		unwind_check_print(session->stats.check, session->options.verbose);
+	if (session->check)
+		unwind_check_print(session->check, session->options.verbose);
 	if (writes_windows(&session->options)) {
 		error = finish_windows(session);
 		return error ? error : take_pointer(session->metrics_error);
 	}
 	write_metrics(session, true);
-	error = write_profile(session);
-	if (!quiet)
-		summary_print_file_doubts(&session->modules);
-	if (!quiet && session->debug_sources.server)
-		summary_print_fetched(session->debug_sources.server);
-	if (!error && !quiet && session->output)
-		summary_print_output(session->options.writer, output_name(session->output));
+	error = end_record(session);
 	return error ? error : take_pointer(session->metrics_error);
 }
 
 static void session_deinit(struct session *session)
 {
 	launch_release(&session->launch);
-	unwind_check_destroy(session->stats.check);
+	unwind_check_destroy(session->check);
 	cpu_watch_deinit(&session->cpus);
 	record_writer_destroy(session->record);
-	view_deinit(&session->view);
 	flight_recorder_deinit(&session->recorder);
 	windows_deinit(&session->windows);
 	window_files_deinit(&session->files);
 	pusher_deinit(&session->pusher);
 	free(session->spool);
-	free(session->table);
-	error_destroy(session->view_error);
 	error_destroy(session->metrics_error);
 	output_destroy(session->output);
 	targets_close(&session->targets);
@@ -670,20 +576,67 @@ static int run(void *context, const struct origin *origin)
 	struct session *session = context;
 
 	session->origin = origin;
+	if (session->writer.writes)
+		session->reader = origin->to_writer;
 	events_init(&session->events);
-	keeper_expect(session->options.duration_ns);
+	holding_expect_end(session->options.duration_ns);
 	tracee_setup();
 	if (session->options.check_unwinding)
-		session->stats.check = unwind_check_create();
+		session->stats->check = session->check = unwind_check_create();
 	struct error *error = profile_target(session);
+	session->told->has_ended = true;
 	const int status = error ? show_error(error) : EXIT_STATUS_OK;
 	launch_release(&session->launch);
 	// Up to here, another signal does not interrupt the writing. From here on it ends the wait.
 	events_deinit(&session->events);
 	const int command_status = finish(session);
-	if (session->table && session->launch.pid)
-		fputs(session->table, stderr);
 	return status ? status : command_status;
+}
+
+// Memory that the writer sees, too, if there is any.
+static struct run_told *share_told(void)
+{
+	void *memory = mmap(NULL, sizeof(struct run_told), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? memory_alloc_zeroed(1, sizeof(struct run_told)) : memory;
+}
+
+static int start(struct session *session, struct supervised *supervised)
+{
+	session->told = share_told();
+	session->stats = &session->told->stats;
+	session->writer.options = &session->options;
+	session->writer.told = session->told;
+	supervised->work = run;
+	supervised->context = session;
+	supervised->wrapping = session->options.command != NULL;
+	const int status = supervise(supervised);
+	session_deinit(session);
+	return supervise_part(status);
+}
+
+// In the writer's process.
+static int write_profile(void *context, const struct supervise_writer *process)
+{
+	struct session *session = context;
+
+	return profile_writer_run(&session->writer, process);
+}
+
+// Writes one profile, or recording, or windows.
+static int profile(struct session *session)
+{
+	const struct options *options = &session->options;
+	const bool is_recording = options->writer == &writer_record;
+
+	session->writer.writes = !writes_windows(options) && !is_recording;
+	return start(session,
+	             &(struct supervised){
+	                 .write = session->writer.writes || options->pid ? write_profile : NULL,
+	                 .is_kept = options->pid && !writes_windows(options),
+	                 .worker_fd = options->ready_fd,
+	             });
 }
 
 // What profiler top shows.
@@ -691,19 +644,14 @@ static int sample_for_top(void *context, int fd, int files, const struct exec_ke
 {
 	struct session *session = context;
 	struct options *options = &session->options;
-	_cleanup_free_ char *path = memory_printf("/dev/fd/%d", fd);
 
-	options->output = path;
+	options->output = NULL;
 	options->writer = &writer_record;
-	options->symbols = false; // the reader finds them meanwhile
 	options->locks = true;
 	session->says_unread = !options->quiet;
 	options->quiet = true;
-	session->is_stream = true;
-	session->files_socket = files;
-	const int status = supervise(run, session, options->command != NULL, -1, kept);
-	session_deinit(session);
-	return supervise_part(status);
+	session->reader = (struct supervise_ends){.stream = fd, .files = files};
+	return start(session, &(struct supervised){.worker_fd = -1, .kept = kept});
 }
 
 static int top(struct session *session)
@@ -718,7 +666,7 @@ static int sample_for_agent(void *context)
 	struct session *session = context;
 
 	agent_command_prepare(&session->options);
-	return supervise_part(supervise(run, session, false, -1, NULL));
+	return start(session, &(struct supervised){.worker_fd = -1});
 }
 
 static int report(struct session *session)
@@ -767,8 +715,5 @@ int main(int argc, char **argv)
 		options_deinit(&session.options);
 		return show_error(error);
 	}
-	const int status = supervise(run, &session, session.options.command != NULL,
-	                             session.options.ready_fd, NULL);
-	session_deinit(&session);
-	return supervise_part(status);
+	return profile(&session);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "write_report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "memory.h"
 #include "options.h"
@@ -141,6 +143,19 @@ struct error *write_report(const struct options *options, const struct report_so
 	free_report(&made);
 	explain_lines_deinit(&lines);
 	return error;
+}
+
+void write_report_finding(const struct options *options, const struct report_source *source)
+{
+	struct explain_lines lines;
+
+	if (!isatty(STDERR_FILENO) || options->waits_ns)
+		return;
+	write_report_explain(options, source, &lines);
+	if (lines.n > 0)
+		fprintf(stderr, "profiler: %s: %s\n",
+		        lines.cpu_is_first ? "then look at" : "look first at", lines.items[0].text);
+	explain_lines_deinit(&lines);
 }
 
 struct error *write_report_diff(const struct options *options, const struct report_source *a,

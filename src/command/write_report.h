@@ -35,6 +35,9 @@ struct error *write_report(const struct options *options, const struct report_so
 void write_report_explain(const struct options *options, const struct report_source *source,
                           struct explain_lines *ret);
 
+// Says on stderr what stands out most, to a person.
+void write_report_finding(const struct options *options, const struct report_source *source);
+
 // Writes a page that compares b with a; both have timelines.
 struct error *write_report_diff(const struct options *options, const struct report_source *a,
                                 const struct report_source *b, FILE *stream);

@@ -260,12 +260,6 @@ enum guard_end guard_run(guard_work *work, void *context, int64_t *left_ns)
 	return result;
 }
 
-void guard_abandon(void)
-{
-	if (guard.active)
-		finish(GUARD_TIME);
-}
-
 static void limit_memory(uint64_t bytes)
 {
 	if (!LIMITS_MEMORY ||

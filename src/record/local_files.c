@@ -70,7 +70,8 @@ static void find(struct module *module, const char *root)
 	_cleanup_free_ char *inner = root ? memory_printf("%s%s", root, module->path) : NULL;
 
 	// No more than that: a recording may ask what paths there are.
-	module->unreadable = "it is not on this machine, or only another build of it";
+	if (!root)
+		module->unreadable = "it is not on this machine, or only another build of it";
 	if (module->path[0] == '/' && inner && try_path(module, inner))
 		return;
 	if (module->path[0] == '/' && try_path(module, module->path))

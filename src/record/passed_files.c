@@ -162,6 +162,8 @@ void taken_files_give(struct taken_files *files, size_t position, struct module 
 		module->version = file->version;
 		module->user = file->user;
 	} else {
+		if (module->fd < 0)
+			module->unreadable = "no more files could be opened";
 		close_if_open(file->fd);
 	}
 	*file = files->items[--files->n];

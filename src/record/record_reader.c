@@ -649,6 +649,16 @@ void record_reader_give_files(struct record_reader *reader)
 	}
 }
 
+// Returns the number of each thread's samples; the caller frees.
+static uint64_t *count_samples(const struct profile *profile)
+{
+	uint64_t *counts = memory_alloc_zeroed(profile->n_threads + 1, sizeof(*counts));
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		counts[profile->samples[i].thread] += profile->samples[i].count;
+	return counts;
+}
+
 void record_reader_prolong(struct record_reader *reader)
 {
 	const struct recording *recording = reader->recording;
@@ -658,14 +668,18 @@ void record_reader_prolong(struct record_reader *reader)
 	        ? (double)(recording->ticks - 1) / (double)reader->last_ns
 	        : 0;
 
+	_cleanup_free_ uint64_t *counts = count_samples(profile);
 	for (size_t i = 0; i < profile->n_threads; i++) {
 		const struct thread *thread = &profile->threads[i];
 		if (thread->ended || thread->span.count == 0)
 			continue;
 		reader->recording->open_threads++;
+		if (reader->last_ns <= thread->last_ns || recording->ticks <= counts[i])
+			continue;
+		const uint64_t left = recording->ticks - counts[i];
 		const double ticks = (double)(reader->last_ns - thread->last_ns) * ticks_per_ns;
-		if (reader->last_ns > thread->last_ns)
-			prolong_span(reader, i, (uint64_t)(ticks + 0.5), reader->last_ns);
+		const uint64_t rounded = (uint64_t)(ticks + 0.5);
+		prolong_span(reader, i, rounded < left ? rounded : left, reader->last_ns);
 	}
 }
 

@@ -516,6 +516,9 @@ static bool write_meanings(struct record_writer *writer)
 static bool write_rest(struct record_writer *writer)
 {
 	struct record_file *file = &writer->file;
+
+	if (record_pending_bytes(file) == 0)
+		return true;
 	const uint8_t *bytes = file->pending.bytes + file->n_written;
 	const int number = writing_write(file->fd, bytes, record_pending_bytes(file));
 

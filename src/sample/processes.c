@@ -350,22 +350,3 @@ void processes_finish(struct processes *processes)
 	tracee_abandon_all();
 	processes->hold.stats->calls = tracee_call_counts();
 }
-
-bool processes_are_served(const struct processes *processes)
-{
-	return processes->hold.serves;
-}
-
-void processes_abandon(struct processes *processes)
-{
-	tracee_serve_in_turn();
-	for (size_t i = 0; i < processes->count; i++) {
-		struct ticker *ticker = &processes->items[i]->ticker;
-		ticker_abandon(ticker);
-		note_unwinding(processes, &ticker->unwinder);
-	}
-	held_time_settle_tick(&processes->hold);
-	tracee_abandon_all();
-	processes->stats->calls = tracee_call_counts();
-	processes->stats->n_rules = processes->rules.n_made;
-}

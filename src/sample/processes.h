@@ -75,10 +75,3 @@ void processes_wait(struct processes *processes, int64_t deadline_ns);
 // Call it when the last sample is taken. Lets go of all threads; those that the kernel does not let
 // stop are let go as soon as they do.
 void processes_finish(struct processes *processes);
-
-// Does the same in the keeper, which traces nobody (keeper.h). Reads nothing of any process, and
-// leaves what may be half done as it is: *processes is not to be freed.
-void processes_abandon(struct processes *processes);
-
-// True if it was in the handler that serves stops: the worker may have been interrupted anywhere.
-bool processes_are_served(const struct processes *processes);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sampler.h"
 
-#include <setjmp.h>
-#include <signal.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -11,8 +9,7 @@
 #include "error.h"
 #include "events.h"
 #include "hash.h"
-#include "guard.h"
-#include "keeper.h"
+#include "holding.h"
 #include "launch.h"
 #include "priority.h"
 #include "privileged_exec.h"
@@ -187,29 +184,10 @@ static void tick_until_end(struct loop *loop)
 	end_ticks(loop);
 }
 
-// Ends sampling in the place of a worker that was killed while it waited for the target.
-static void end_for_worker(struct loop *loop)
-{
-	static const char lost[] =
-	    "profiler: the sampling process was killed in the middle of its work: samples that are "
-	    "not in a recording or window yet are lost\n";
-
-	guard_abandon();
-	if (processes_are_served(loop->processes)) { // it may have been in malloc(3)
-		const ssize_t written = write(STDERR_FILENO, lost, sizeof(lost) - 1);
-		(void)written;
-		raise(SIGKILL);
-	}
-	loop->sampler->events->stop = true;
-	loop->stats->was_cut = true;
-	processes_abandon(loop->processes);
-	loop->stats->cpu_ns += loop->cpu_ns + loop->stats->goroutines.first_looks_ns;
-}
-
 static void end_by_itself(struct loop *loop)
 {
 	processes_finish(loop->processes);
-	keeper_end();
+	holding_expect_end(0); // what comes now, as writing, may take its time
 	loop->stats->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
@@ -239,16 +217,9 @@ static void begin(struct loop *loop)
 	              stats->seed);
 }
 
-// Samples until the end, of which the keeper takes care if this process cannot.
 static void sample(struct loop *loop)
 {
-	if (sigsetjmp(*keeper_way(), 1) != 0) {
-		end_for_worker(loop);
-		return;
-	}
-	keeper_expect(loop->sampler->duration_ns);
-	if (loop->sampler->has_keeper)
-		keeper_begin(loop->sampler->is_kept);
+	holding_expect_end(loop->sampler->duration_ns);
 	begin(loop);
 	tick_until_end(loop);
 	end_by_itself(loop);
@@ -293,12 +264,7 @@ struct error *sampler_run(const struct sampler *sampler, struct profile *profile
 	stats->cpu_ns = -clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	sample(&loop);
 	priority_restore(&priority);
-	if (stats->ticks == 0)
-		return error_create(EXIT_STATUS_TARGET,
-		                    "the target's memory cannot be read now: one of its threads "
-		                    "holds, or waits for, the kernel's lock on it, as in mmap(2)");
 	end(&loop);
-	if (!stats->was_cut) // else it may have been in the middle of anything
-		processes_deinit(&processes);
+	processes_deinit(&processes);
 	return NULL;
 }

@@ -305,10 +305,3 @@ void stops_strike_off(struct stops *stops)
 	stops->count = kept;
 	snapshot_buffer_reset(stops->buffer);
 }
-
-void stops_note_abandoned(struct stops *stops)
-{
-	for (size_t i = 0; i < stops->count; i++)
-		if (stops->items[i].thread->stop.pending)
-			held_time_add(stops->hold, stops->items[i].free_ns, clock_now_ns());
-}

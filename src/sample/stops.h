@@ -88,6 +88,3 @@ void stops_note_counted(struct stops *stops, struct stop *stop);
 
 // Takes those that were counted off the list.
 void stops_strike_off(struct stops *stops);
-
-// Notes for how long threads may have been held by a sampler that was killed while it copied one.
-void stops_note_abandoned(struct stops *stops);

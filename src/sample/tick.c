@@ -5,7 +5,6 @@
 #include "decision.h"
 #include "first_look.h"
 #include "held_time.h"
-#include "keeper.h"
 #include "labels.h"
 #include "machine_load.h"
 #include "run_stats.h"
@@ -34,6 +33,8 @@ enum {
 	MAX_LISTINGS = 4,      // in a tick, while threads are born
 	ASK_AGAIN_TICKS = 8,
 };
+
+#define MAX_IDLE_NS (200 * NS_PER_MS) // likewise, for whoever follows the profile
 
 // --- From the copy of a thread's stack to its frames
 
@@ -1123,7 +1124,9 @@ static void note_idle_tick(struct ticker *ticker, const struct stretch *stretch)
 {
 	ticker->accounting.now_ns = stretch->until_ns;
 	tasks_begin(ticker, true);
-	if (++ticker->n_idle_ticks >= MAX_IDLE_TICKS || ticker->setup->counts_at_once)
+	const uint64_t max = (uint64_t)(MAX_IDLE_NS / ticker->profile->period_ns);
+	if (++ticker->n_idle_ticks >= (max < MAX_IDLE_TICKS ? max : MAX_IDLE_TICKS) ||
+	    ticker->setup->counts_at_once)
 		count_idle_ticks(ticker);
 	if (ticker->setup->counts_at_once)
 		tasks_settle(ticker, false);
@@ -1212,18 +1215,4 @@ void ticker_finish(struct ticker *ticker)
 	note_last_figures(ticker);
 	tasks_settle(ticker, true);
 	wait_reasons_name_sockets(&ticker->waits, ticker->target, true);
-}
-
-void ticker_abandon(struct ticker *ticker)
-{
-	struct target *target = ticker->target;
-
-	target->attend = NULL;
-	for (size_t i = 0; i < target->n_threads; i++)
-		target->threads[i]->gone = true; // so that none is read
-	count_idle_ticks(ticker);
-	if (keeper_has_held())
-		stops_note_abandoned(&ticker->stops);
-	count_unseen(ticker);
-	tasks_settle(ticker, true);
 }

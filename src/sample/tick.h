@@ -112,6 +112,3 @@ void ticker_serve(struct ticker *ticker);
 // Call it when the last sample is taken, and the threads that have not stopped yet have had some
 // time: these count as not sampled.
 void ticker_finish(struct ticker *ticker);
-
-// Does the same after the sampler was killed, anywhere in a tick: reads nothing of the process.
-void ticker_abandon(struct ticker *ticker);

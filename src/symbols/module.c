@@ -246,6 +246,23 @@ static void open_elf(void *context)
 	module->unreadable = "it is damaged";
 }
 
+static void abandon(struct module *module, enum guard_end end)
+{
+	module->unreadable = guard_end_text(end);
+	module->is_abandoned = true;
+	module->dwfl_module = NULL;
+	module->symbols = NULL;
+	function_ranges_destroy(take_pointer(module->function_ranges));
+}
+
+// True if it has lost its end before it was read: there may be no trace of its names.
+static bool was_cut(const struct module *module)
+{
+	const struct file_version now = version_of(module->fd);
+
+	return module->version.is_known && now.is_known && now.size < module->version.size;
+}
+
 Dwfl_Module *module_dwfl(struct module *module)
 {
 	uint8_t elf_class;
@@ -254,19 +271,14 @@ Dwfl_Module *module_dwfl(struct module *module)
 	if (module->opened)
 		return module->dwfl_module;
 	module->opened = true;
+	if (was_cut(module)) {
+		abandon(module, GUARD_TRUNCATED);
+		return NULL;
+	}
 	// libdwfl would unpack what looks like a compressed image of the kernel.
 	if (module->fd >= 0 && module_elf_machine(module->fd, &elf_class, &machine))
 		module_guard(module, open_elf, module, MODULE_FOR_RULES);
 	return module->dwfl_module;
-}
-
-static void abandon(struct module *module, enum guard_end end)
-{
-	module->unreadable = guard_end_text(end);
-	module->is_abandoned = true;
-	module->dwfl_module = NULL;
-	module->symbols = NULL;
-	function_ranges_destroy(take_pointer(module->function_ranges));
 }
 
 bool module_guard(struct module *module, guard_work *work, void *context, enum module_use use)

@@ -5,9 +5,12 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "clock.h"
+
 static struct shared {
 	_Atomic unsigned int count; // wraps around
 	_Atomic bool inside;
+	_Atomic int64_t due_ns;
 } * shared; // NULL: not shared
 
 void holding_share(void)
@@ -30,6 +33,17 @@ void holding_end(void)
 {
 	if (shared)
 		shared->inside = false;
+}
+
+void holding_expect_end(int64_t duration_ns)
+{
+	if (shared)
+		shared->due_ns = duration_ns ? clock_now_ns() + duration_ns : 0;
+}
+
+int64_t holding_due_ns(void)
+{
+	return shared ? shared->due_ns : 0;
 }
 
 unsigned int holding_now(void)

@@ -12,14 +12,13 @@
 
 #include "clock.h"
 #include "holding.h"
-#include "keeper.h"
 #include "memory.h"
 #include "proc.h"
 #include "process_list.h"
 
 enum {
-	// Looks in the same wait: where the keeper goes on (keeper.h), for a held thread else, and
-	// for one who is to end.
+	// Looks in the same wait: where nothing is lost, for a held thread else, and for one who is
+	// to end.
 	KEPT_LOOKS = 2,
 	HELD_LOOKS = 10,
 	END_LOOKS = 10,
@@ -137,7 +136,7 @@ static bool waits_for_process(pid_t worker)
 
 static bool is_to_end(const struct stuck_worker *worker, int64_t now_ns)
 {
-	const int64_t due_ns = keeper_due_ns();
+	const int64_t due_ns = holding_due_ns();
 
 	return worker->is_to_end || (due_ns && now_ns > due_ns + MAX_LATE_NS);
 }
@@ -145,7 +144,7 @@ static bool is_to_end(const struct stuck_worker *worker, int64_t now_ns)
 // Decides whether it is to be killed by now.
 static bool is_lost(struct stuck_worker *worker, int64_t now_ns)
 {
-	const bool waits = waits_for_process(worker->pid), is_kept = waits && keeper_is_ready();
+	const bool waits = waits_for_process(worker->pid), is_kept = waits && worker->is_kept;
 
 	worker->goes_on = is_kept;
 	if (waits && is_to_end(worker, now_ns) &&
@@ -194,10 +193,13 @@ static bool copies_without_end(struct stuck_worker *worker)
 static void tell_fault(struct stuck_worker *worker)
 {
 	if (!worker->is_told)
-		fputs("profiler: a bug in the profiler left a thread stopped: the sampling process "
-		      "is killed, so the target continues; samples that are not in a recording or "
-		      "window yet are lost; please report this\n",
-		      stderr);
+		fprintf(
+		    stderr,
+		    "profiler: a bug in the profiler left a thread stopped: the sampling process "
+		    "is killed, so the target continues%s; please report this\n",
+		    worker->is_kept
+		        ? ""
+		        : "; samples that are not in a recording or window yet are lost");
 	worker->is_told = true;
 	worker->goes_on = false;
 }
@@ -216,8 +218,7 @@ bool stuck_worker_look(struct stuck_worker *worker)
 	worker->looks = is_in_same_wait(worker) ? worker->looks + 1 : 0;
 	if (worker->looks < KEPT_LOOKS || !is_lost(worker, now_ns))
 		return false;
-	// What was asked meanwhile, of all threads perhaps, has taken its time: the keeper can go
-	// on only if the worker is killed in that very wait, and not in malloc(3) after it.
+	// What was asked meanwhile, of all threads perhaps, has taken its time.
 	if (!is_in_same_wait(worker)) {
 		worker->looks = 0;
 		return false;
@@ -227,27 +228,31 @@ bool stuck_worker_look(struct stuck_worker *worker)
 }
 
 // True while the process is there which had that start time.
-static bool is_alive(pid_t pid, uint64_t start_time)
+static bool is_alive(const struct stuck_worker *worker)
 {
 	struct proc_stat stat;
 
-	return proc_read_stat(-1, pid, pid, &stat) && stat.start_time == start_time &&
-	       stat.state != 'Z';
+	return proc_read_stat(-1, worker->pid, worker->pid, &stat) &&
+	       stat.start_time == worker->start_time && stat.state != 'Z';
 }
 
-void stuck_worker_end_orphan(pid_t pid)
+void stuck_worker_init_orphan(struct stuck_worker *worker, pid_t pid)
 {
-	const struct timespec step = clock_timespec(STUCK_WORKER_LOOK_NS);
-	struct stuck_worker worker = {.pid = pid};
-	struct proc_stat stat;
+	struct proc_stat stat = {0};
 
-	if (!proc_read_stat(-1, pid, pid, &stat))
+	proc_read_stat(-1, pid, pid, &stat);
+	*worker = (struct stuck_worker){.pid = pid, .start_time = stat.start_time};
+}
+
+void stuck_worker_look_at_orphan(struct stuck_worker *worker)
+{
+	const int64_t now_ns = clock_now_ns();
+
+	if (now_ns - worker->looked_ns < STUCK_WORKER_LOOK_NS)
 		return;
-	while (keeper_is_needed() && is_alive(pid, stat.start_time) && worker.looks < END_LOOKS) {
-		nanosleep(&step, NULL);
-		worker.looks =
-		    is_in_same_wait(&worker) && waits_for_process(pid) ? worker.looks + 1 : 0;
-	}
-	if (worker.looks >= END_LOOKS)
-		kill(pid, SIGKILL);
+	worker->looked_ns = now_ns;
+	const bool waits = is_alive(worker) && is_in_same_wait(worker);
+	worker->looks = waits && waits_for_process(worker->pid) ? worker->looks + 1 : 0;
+	if (worker->looks >= END_LOOKS)
+		kill(worker->pid, SIGKILL);
 }

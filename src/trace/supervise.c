@@ -7,13 +7,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "first_process.h"
 #include "holding.h"
-#include "keeper.h"
 #include "memory.h"
 #include "parting.h"
 #include "proc.h"
@@ -134,24 +134,39 @@ static void serve_job(const siginfo_t *info, pid_t worker, const struct job *job
 	}
 }
 
-static int run_worker(int (*work)(void *, const struct origin *), void *context,
-                      const struct origin *origin, bool wrapping)
+// Follows the supervisor: its end is told by a signal. False: it is already gone.
+static bool follow_supervisor(const struct origin *origin)
 {
 	sigset_t background;
 
-	// Signals stay blocked until the sampler awaits them.
-	if (!wrapping || origin->group != 0)
-		setpgid(0, 0); // else supervise_leave_group does it
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != origin->supervisor)
-		return 1; // it is already gone
-	tracing_for = origin->supervisor;
-	keeper_note_worker();
 	// With this blocked, a process outside the terminal's foreground group may write to it.
 	sigemptyset(&background);
 	sigaddset(&background, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &background, NULL);
-	return work(context, origin);
+	return getppid() == origin->supervisor;
+}
+
+static int run_worker(const struct supervised *supervised, const struct origin *origin)
+{
+	// Signals stay blocked until the sampler awaits them.
+	if (!supervised->wrapping || origin->group != 0)
+		setpgid(0, 0); // else supervise_leave_group does it
+	if (!follow_supervisor(origin))
+		return 1;
+	tracing_for = origin->supervisor;
+	return supervised->work(supervised->context, origin);
+}
+
+static int run_writer(const struct supervised *supervised, const struct origin *origin,
+                      const struct supervise_writer *writer)
+{
+	setpgid(0, 0);
+	if (supervised->worker_fd >= 0)
+		close(supervised->worker_fd);
+	// What had begun is kept though the supervisor is gone.
+	follow_supervisor(origin);
+	return supervised->write(supervised->context, writer);
 }
 
 static bool is_for_the_command(const siginfo_t *info, bool wrapping)
@@ -167,11 +182,20 @@ static bool serve_outside(const siginfo_t *info, struct first_process *first)
 	       first_process_pass(first, info->si_signo, info->si_code, info->si_pid);
 }
 
-static void reap_orphans(pid_t worker)
+// The supervisor's children.
+struct children {
+	pid_t worker, writer;      // 0: it has ended, or there was none
+	int status, writer_status; // their exit statuses
+	int stream;                // the worker's end; -1: closed
+	struct stuck_worker stuck;
+};
+
+static void reap_orphans(const struct children *children)
 {
 	pid_t pid;
 
-	while (first_process_is() && (pid = first_process_ended_child()) && pid != worker)
+	while (first_process_is() && (pid = first_process_ended_child()) &&
+	       pid != children->worker && pid != children->writer)
 		waitpid(pid, NULL, WNOHANG);
 }
 
@@ -189,48 +213,107 @@ static void pass_hangup_on(const siginfo_t *info, bool wrapping)
 		kill(0, SIGHUP);
 }
 
-// Returns the exit status that stands for the worker's end.
-static int exit_status_of(int status)
+// Returns the exit status that stands for a child's end.
+static int exit_status_of(int status, const char *name, const char *then)
 {
-	tracee_rescue();
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	if (WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM)
-		fprintf(stderr,
-		        "profiler: the sampling process was killed by signal %d (%s); the target "
-		        "keeps running\n",
-		        WTERMSIG(status), strsignal(WTERMSIG(status)));
+		fprintf(stderr, "profiler: the %s process was killed by signal %d (%s); %s\n", name,
+		        WTERMSIG(status), strsignal(WTERMSIG(status)), then);
 	return 128 + WTERMSIG(status);
 }
 
-// Lets the keeper go on where we have killed a stuck worker. False if there is none.
-static bool go_on_without_worker(pid_t *worker, struct stuck_worker *stuck)
+// The worker has ended, or does nothing any more: the writer has all that there will be.
+static void end_worker(struct children *children, int status)
 {
-	if (!stuck->is_killed || !stuck->goes_on)
-		return false; // not by us: it may have been anywhere
+	children->worker = 0;
+	children->status = status;
+	if (children->stream >= 0) {
+		shutdown(children->stream, SHUT_WR); // it may wait, killed, with its end open
+		close(children->stream);
+	}
+	children->stream = -1;
+}
+
+static void note_end_of_worker(struct children *children, int status)
+{
 	tracee_rescue();
-	holding_end(); // the worker may have been killed within
-	*worker = keeper_take_over(stuck->holds);
-	*stuck = (struct stuck_worker){
-	    .pid = *worker, .max_copy_ns = stuck->max_copy_ns, .is_to_end = true};
-	return *worker != 0;
+	if (children->stuck.is_killed && children->stuck.goes_on)
+		end_worker(children, 0); // that was told
+	else
+		end_worker(children,
+		           exit_status_of(status, "sampling",
+		                          children->writer ? "the target keeps running, and what "
+		                                             "was sampled until then is written"
+		                                           : "the target keeps running"));
 }
 
 // Kills the worker. If that has not helped, as in process_vm_readv(2) on a process whose memory is
-// locked, goes on without it: it does nothing any more. False if nobody can go on.
-static bool end_stuck(pid_t *worker, struct stuck_worker *stuck)
+// locked, goes on without it: it does nothing any more.
+static void end_stuck(struct children *children)
 {
-	if (stuck->is_killed)
-		return go_on_without_worker(worker, stuck);
-	kill(*worker, SIGKILL);
+	struct stuck_worker *stuck = &children->stuck;
+
+	if (stuck->is_killed) {
+		tracee_rescue();
+		end_worker(children, stuck->goes_on ? 0 : 128 + SIGKILL);
+		return;
+	}
+	kill(stuck->pid, SIGKILL);
 	stuck->is_killed = true;
-	return true;
 }
 
-static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, const struct job *job)
+static void look_at_worker(struct children *children)
+{
+	int status;
+
+	if (!children->worker)
+		return;
+	const bool changed =
+	    waitpid(children->worker, &status, WNOHANG | WUNTRACED) == children->worker;
+	if (changed && !WIFSTOPPED(status)) {
+		note_end_of_worker(children, status);
+		return;
+	}
+	if (parting_is_reported(&status)) {
+		end_worker(children, status);
+		return;
+	}
+	if (changed)
+		kill(children->worker, SIGCONT); // it may be holding a thread
+	if (stuck_worker_look(&children->stuck))
+		end_stuck(children);
+}
+
+static void look_at_writer(struct children *children)
+{
+	int status;
+
+	if (!children->writer ||
+	    waitpid(children->writer, &status, WNOHANG | WUNTRACED) != children->writer)
+		return;
+	if (WIFSTOPPED(status)) {
+		kill(children->writer, SIGCONT);
+		return;
+	}
+	children->writer = 0;
+	children->writer_status = exit_status_of(status, "writing", "what was sampled is lost");
+}
+
+// To the writer first: it forgets those that have come when the worker has ended.
+static void pass_on(const struct children *children, int number)
+{
+	if (children->writer && number != SIGUSR1)
+		kill(children->writer, number);
+	if (children->worker)
+		kill(children->worker, number);
+}
+
+static int wait_for_children(struct children *children, const sigset_t *set, bool wrapping,
+                             const struct job *job)
 {
 	const struct timespec wait = {.tv_nsec = STUCK_WORKER_LOOK_NS};
-	struct stuck_worker stuck = {.pid = worker, .max_copy_ns = STUCK_WORKER_MAX_COPY_NS};
 	struct first_process first = {.command = wrapping && job ? &job->command : NULL};
 	sigset_t awaited = *set;
 
@@ -238,32 +321,23 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 		first_process_await(&awaited);
 	for (;;) {
 		siginfo_t info;
-		int status;
-		const bool changed = waitpid(worker, &status, WNOHANG | WUNTRACED) == worker;
-		if (changed && !WIFSTOPPED(status)) {
-			if (go_on_without_worker(&worker, &stuck))
-				continue;
-			return exit_status_of(status);
-		}
-		if (parting_is_reported(&status))
-			return status;
-		if (changed)
-			kill(worker, SIGCONT); // it may be holding a thread
-		if (stuck_worker_look(&stuck) && !end_stuck(&worker, &stuck))
-			return 128 + SIGKILL;
-		reap_orphans(worker);
+		look_at_worker(children);
+		look_at_writer(children);
+		if (!children->worker && !children->writer)
+			return children->writer_status ?: children->status;
+		reap_orphans(children);
 		first_process_pass_early(&first);
 		if (sigtimedwait(&awaited, &info, &wait) < 0 || info.si_signo == SIGCHLD ||
 		    serve_outside(&info, &first) || !sigismember(set, info.si_signo) ||
 		    is_for_the_command(&info, wrapping) || is_own(&info))
 			continue;
 		if (is_job_signal(info.si_signo)) {
-			serve_job(&info, worker, job);
+			serve_job(&info, children->stuck.pid, job);
 			continue;
 		}
 		pass_hangup_on(&info, wrapping);
-		stuck.is_to_end |= info.si_signo != SIGUSR1;
-		kill(worker, info.si_signo);
+		children->stuck.is_to_end |= info.si_signo != SIGUSR1;
+		pass_on(children, info.si_signo);
 	}
 }
 
@@ -286,18 +360,18 @@ const _Atomic int *supervise_command(void)
 	return job ? &job->command : NULL;
 }
 
-// Forks the worker, which has its name from its first instruction on: nobody can take it for
-// something else. The profiler's own name stays with the supervisor.
-static pid_t fork_worker(void)
+// Forks a child, which has its name from its first instruction on: nobody can take it for something
+// else. The profiler's own name stays with the supervisor.
+static pid_t fork_named(const char *child_name)
 {
 	char name[16] = ""; // prctl(2)
 
 	prctl(PR_GET_NAME, name);
-	prctl(PR_SET_NAME, SUPERVISE_WORKER_NAME);
-	const pid_t worker = fork();
-	if (worker != 0)
+	prctl(PR_SET_NAME, child_name);
+	const pid_t pid = fork();
+	if (pid != 0)
 		prctl(PR_SET_NAME, name);
-	return worker;
+	return pid;
 }
 
 static void note_origin(const struct exec_kept *kept, bool wrapping, struct origin *ret)
@@ -318,37 +392,95 @@ static void note_origin(const struct exec_kept *kept, bool wrapping, struct orig
 		ret->kept.mask = mask;
 }
 
-int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping,
-              int worker_fd, const struct exec_kept *kept)
+// Makes the sockets between the worker and the writer: each has its end of both.
+static bool open_ends(struct supervise_ends *worker, struct supervise_ends *writer)
 {
+	int stream[2], files[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) != 0)
+		return false;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, files) != 0) {
+		close(stream[0]);
+		close(stream[1]);
+		return false;
+	}
+	*worker = (struct supervise_ends){stream[0], files[0]};
+	*writer = (struct supervise_ends){stream[1], files[1]};
+	return true;
+}
+
+static void close_ends(const struct supervise_ends *ends)
+{
+	if (ends->stream) {
+		close(ends->stream);
+		close(ends->files);
+	}
+}
+
+static int say_no_process(void)
+{
+	fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));
+	return 1;
+}
+
+// In the supervisor: the worker is there.
+static int look_after(const struct supervised *supervised, const struct origin *origin,
+                      struct supervise_writer *writer, const sigset_t *set)
+{
+	struct children children = {
+	    .worker = writer->worker,
+	    .stream = -1,
+	    .stuck = {.pid = writer->worker,
+	              .max_copy_ns = STUCK_WORKER_MAX_COPY_NS,
+	              .is_kept = supervised->is_kept},
+	};
+
+	if (supervised->write) {
+		children.writer = fork_named(SUPERVISE_WRITER_NAME);
+		if (children.writer == 0) {
+			close_ends(&origin->to_writer);
+			return run_writer(supervised, origin, writer);
+		}
+		children.stream = origin->to_writer.stream;
+		close(origin->to_writer.files);
+		close_ends(&writer->ends); // without a writer, the worker ends by that
+	}
+	if (children.writer < 0) {
+		children.writer = 0;
+		children.writer_status = say_no_process();
+	}
+	if (supervised->worker_fd >= 0)
+		close(supervised->worker_fd);
+	return wait_for_children(&children, set, supervised->wrapping, origin->job);
+}
+
+int supervise(const struct supervised *supervised)
+{
+	struct supervise_writer writer = {.supervisor = getpid()};
 	struct origin origin;
 	sigset_t set, blocked;
 	int status;
 
-	note_origin(kept, wrapping, &origin);
+	note_origin(supervised->kept, supervised->wrapping, &origin);
 	// If whoever started us ignored it, it would never come, nor the worker's exit status.
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &origin.child);
 	// Block them before the fork, so that none gets lost.
-	fill_signals(&set, wrapping);
+	fill_signals(&set, supervised->wrapping);
 	sigorset(&blocked, &origin.kept.mask, &set);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	rescues_share();
 	parting_share();
 	holding_share();
-	keeper_share();
-	const pid_t worker = fork_worker();
-	if (worker < 0) {
-		fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));
-		status = 1;
-	} else if (worker == 0) {
-		status = run_worker(work, context, &origin, wrapping);
-		keeper_exit(status);
+	if (supervised->write && !open_ends(&origin.to_writer, &writer.ends))
+		return say_no_process();
+	writer.worker = fork_named(SUPERVISE_WORKER_NAME);
+	if (writer.worker < 0) {
+		status = say_no_process();
+	} else if (writer.worker == 0) {
+		close_ends(&writer.ends);
+		status = run_worker(supervised, &origin);
 	} else {
-		if (worker_fd >= 0)
-			close(worker_fd);
-		keeper_note_supervisor();
-		status = wait_for_worker(worker, &set, wrapping, origin.job);
-		keeper_dismiss();
+		status = look_after(supervised, &origin, &writer, &set);
 	}
 	exec_kept_deinit(&origin.kept);
 	return status;

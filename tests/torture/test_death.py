@@ -151,6 +151,62 @@ class Deaths(torture.TestCase):
         self.assertGreater(n_killed, 0)
 
 
+class Profiles(torture.TestCase):
+    """Whatever kills the process that samples: what it has sampled is written, in each format."""
+
+    FORMS = [("-o", "out.pb.gz"), ("-o", "-"), ("-o", "out.html"), ("-f", "speedscope", "-o", "out.json")]
+
+    def test_worker_killed_at_random_instants(self):
+        target = self.start_program("calls-O2", "data", 3600)
+        missing_s = [self.kill_one(target, i) for i in range(rounds(16))]
+        # A worker that gets no CPU tells nothing.
+        told_s = sorted(one for one in missing_s if one is not None)
+        self.assertLessEqual(told_s[len(told_s) // 2], 0.15, told_s)
+
+    def kill_one(self, target, i):
+        """For how long before its end nothing is in the profile; None: this format does not tell."""
+        hz, more = ALL_MODES[i // 4 % 4]
+        run = harness.Run(
+            ["-p", target.pid, "-F", hz, *self.FORMS[i % 4], ALL_TICKS, *more], target_pid=target.pid
+        )
+        run.wait_attached()
+        torture.pause(random.uniform(0, 0.3))
+        killed_s = time.time()
+        send(run.worker_pid(), signal.SIGKILL)
+        if i % 4 < 2:
+            run.finish(expect=128 + signal.SIGKILL)  # the books are balanced
+        else:
+            run.communicate()
+            self.assertGreater(os.path.getsize(os.path.join(run.directory, self.FORMS[i % 4][-1])), 0)
+        self.assert_untouched(target.pid)
+        self.assertRegex(run.stderr, "killed by signal 9 .*\n(?s:.*)profiler: wrote ")
+        self.assertGreater(harness.Summary(run.stderr).samples, 0, run.stderr)
+        return run.pprof and killed_s - (run.pprof.time_ns + run.pprof.duration_ns) / 1e9
+
+    def test_worker_of_a_command_killed(self):
+        """The command goes on by itself."""
+        run = harness.start_wrap([harness.fixture("calls-static"), "spin"], stdin=subprocess.PIPE)
+        run.wait_attached()
+        command = run.command_pid()
+        self.addCleanup(send, command, signal.SIGKILL)
+        send(run.worker_pid(), signal.SIGKILL)
+        harness.wait_for(lambda: os.path.exists(os.path.join(run.directory, "out.pb.gz")), "the profile")
+        self.assert_untouched(command)
+        send(command, signal.SIGKILL)
+        run.finish(expect=128 + signal.SIGKILL)
+        self.assertGreater(sum(run.stacks().values()), 0)
+
+    def test_supervisor_killed(self):
+        """Those that it leaves behind write the profile."""
+        target = self.start_program("calls-O2", "data", 3600)
+        run = harness.start_attach(target, ALL_TICKS)
+        run.wait_attached()
+        run.signal(signal.SIGKILL)
+        run.communicate()
+        self.assert_untouched(target.pid)
+        self.assertGreater(os.path.getsize(os.path.join(run.directory, "out.pb.gz")), 0)
+
+
 class GroupCase(torture.TestCase):
     """Has processes in a control group of their own, as a container's and a service's are."""
 

@@ -6,7 +6,7 @@
 // not even that of a stop. What the worker had stopped by then would stand still for as long. So
 // another process looks after it. Likewise for PTRACE_SEIZE, which waits for a thread of the
 // process that is in exec; and for a copy of a held thread (holding.h) that a fault of ours does
-// not let end. No code of a worker with such a fault is trusted to write what it has collected.
+// not let end.
 #pragma once
 
 #include <stdbool.h>
@@ -21,16 +21,18 @@ enum { STUCK_WORKER_LOOK_NS = 500000000 }; // between two looks
 struct stuck_worker {
 	pid_t pid;
 	int64_t max_copy_ns;
-	bool is_to_end;     // it was asked to
-	bool is_told;       // that it is killed, which may take as long as its wait
-	bool is_killed;     // by the caller
-	bool holds;         // a thread; as seen when it was told
-	bool goes_on;       // then: what it has collected is kept (keeper.h)
-	int64_t looked_ns;  // CLOCK_MONOTONIC
-	uint64_t runs;      // how often it had been scheduled by then
-	unsigned int looks; // in a row that have seen it in the same wait
-	unsigned int hold;  // what it was holding then (holding_now)...
-	int64_t hold_ns;    // ...and its CPU time when that was seen first
+	bool is_kept;        // nothing that counts is lost with it
+	bool is_to_end;      // it was asked to
+	bool is_told;        // that it is killed, which may take as long as its wait
+	bool is_killed;      // by the caller
+	bool holds;          // a thread; as seen when it was told
+	bool goes_on;        // then: the run ends well without it
+	int64_t looked_ns;   // CLOCK_MONOTONIC
+	uint64_t runs;       // how often it had been scheduled by then
+	unsigned int looks;  // in a row that have seen it in the same wait
+	unsigned int hold;   // what it was holding then (holding_now)...
+	int64_t hold_ns;     // ...and its CPU time when that was seen first
+	uint64_t start_time; // of an orphan
 };
 
 // Looks at the worker, if it is time to. True, with a message, if it has spent max_copy_ns of CPU
@@ -39,7 +41,9 @@ struct stuck_worker {
 // asked to end, or should have ended by itself: nothing but its death helps.
 bool stuck_worker_look(struct stuck_worker *worker);
 
-// In the keeper's child, once the supervisor is dead, whose death has made the kernel ask the
-// worker to end (PR_SET_PDEATHSIG): kills it if it has been waiting for a process for 5 s. Returns
-// when it has, or the worker can end by itself. Takes no memory from malloc(3).
-void stuck_worker_end_orphan(pid_t pid);
+// Looks after the worker in another child of the supervisor's: begin while that is there. Once it
+// is dead, whose death has made the kernel ask the worker to end (PR_SET_PDEATHSIG), call the other
+// one about each STUCK_WORKER_LOOK_NS: it kills the worker if that has been waiting for a process
+// for 5 s.
+void stuck_worker_init_orphan(struct stuck_worker *worker, pid_t pid);
+void stuck_worker_look_at_orphan(struct stuck_worker *worker);

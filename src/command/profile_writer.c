@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: MIT
+#include "profile_writer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "clock_step.h"
+#include "cpu_waits.h"
+#include "debug_sources.h"
+#include "error.h"
+#include "local_files.h"
+#include "memory.h"
+#include "options.h"
+#include "output.h"
+#include "profile.h"
+#include "recording.h"
+#include "run_table.h"
+#include "show.h"
+#include "stuck_worker.h"
+#include "summary.h"
+#include "summary_counts.h"
+#include "supervise.h"
+#include "symbolize.h"
+#include "view.h"
+#include "write_report.h"
+#include "writer.h"
+
+enum { READ_BYTES = 1 << 18, LOOK_MS = 500 };
+
+// Everything of one profile.
+struct writing_run {
+	const struct options *options; // borrowed, as the next two
+	const struct run_told *told;
+	const struct supervise_writer *process;
+	struct stuck_worker worker; // after the supervisor's end
+	struct debug_sources sources;
+	struct output *output; // NULL: only the tables are shown
+	struct recording recording;
+	struct view view;         // what of the profile is written
+	struct error *view_error; // nothing
+	bool has_begun;           // there is something in the recording
+	int64_t clock_offset_ns;  // clock_step.h
+	char *table;              // of a command, to be shown when it has ended; NULL: none
+};
+
+// The tables are shown all the same.
+static void say_no_page(const struct writing_run *run, struct error *error)
+{
+	if (error && !run->options->quiet)
+		fprintf(stderr, "profiler: no page with the whole profile: %s\n",
+		        error_message(error));
+	error_destroy(error);
+}
+
+static struct error *open_output(struct writing_run *run)
+{
+	const struct options *options = run->options;
+	const char *path = options->output;
+
+	if (options->answers) {
+		say_no_page(run, output_open(NULL, false, &run->output));
+		return NULL;
+	}
+	if (!path && options->pid)
+		path = "-"; // as in profiler -p PID | flamegraph.pl; a command's stdout is its own
+	return output_open(path, options->writer->binary, &run->output);
+}
+
+static void begin_view(void *context)
+{
+	struct writing_run *run = context;
+
+	run->has_begun = true;
+	run->view_error = view_begin(&run->view, run->options, &run->recording.profile);
+}
+
+// As many files may be open as the one that samples has.
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Opens all that may be refused before the target is touched; then says that it may be.
+static struct error *begin(struct writing_run *run)
+{
+	const struct options *options = run->options;
+	struct recording *recording = &run->recording;
+
+	struct error *error =
+	    debug_sources_init(&run->sources, options->debug_directories, options->debuginfod,
+	                       !options->quiet && isatty(STDERR_FILENO));
+	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers
+	if (!error)
+		error = open_output(run);
+	if (error)
+		return error;
+	raise_file_limit();
+	recording_begin_stream(recording);
+	recording->started = begin_view;
+	recording->started_context = run;
+	modules_set_debug_sources(&recording->modules, &run->sources);
+	run->clock_offset_ns = clock_offset_ns();
+	return NULL;
+}
+
+static void say_ready(const struct writing_run *run)
+{
+	send(run->process->ends.stream, "", 1, MSG_NOSIGNAL);
+}
+
+// Waits for more of the stream, and looks after the one that samples where nobody else does.
+// Returns how much has come; 0: nothing comes any more.
+static size_t await(struct writing_run *run, uint8_t *bytes, size_t size)
+{
+	struct pollfd pollfd = {.fd = run->process->ends.stream, .events = POLLIN};
+
+	for (;;) {
+		poll(&pollfd, 1, LOOK_MS);
+		const ssize_t n = recv(pollfd.fd, bytes, size, MSG_DONTWAIT);
+		if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+			return n > 0 ? (size_t)n : 0;
+		if (getppid() != run->process->supervisor)
+			stuck_worker_look_at_orphan(&run->worker);
+	}
+}
+
+// Reads the stream until its end.
+static void follow(struct writing_run *run)
+{
+	static uint8_t bytes[READ_BYTES];
+	struct recording *recording = &run->recording;
+	size_t n;
+
+	while (!recording->whole && !run->view_error &&
+	       (n = await(run, bytes, sizeof(bytes))) > 0) {
+		recording_take_files(recording, run->process->ends.files);
+		if (!recording_feed(recording, bytes, n))
+			break;
+	}
+	recording_end_stream(recording);
+	recording->profile.start_time_ns += clock_step_ns(run->clock_offset_ns);
+}
+
+// Forgets the signals that have ended sampling: a later one ends a write that nobody reads.
+static void forget_signals(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+	const struct timespec now = {0};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < array_size(numbers); i++)
+		sigaddset(&set, numbers[i]);
+	while (sigtimedwait(&set, NULL, &now) > 0)
+		;
+}
+
+// The figures of a run that was killed: what it sampled last is not in the recording.
+static struct run_stats cut_stats(const struct writing_run *run,
+                                  const struct summary_counts *counts)
+{
+	const struct recording *recording = &run->recording;
+	struct run_stats stats = run->told->stats;
+
+	stats.ticks = recording->ticks;
+	stats.missed_ticks = recording->missed_ticks;
+	stats.thinned_ticks = recording->thinned_ticks;
+	stats.held_ns = recording->held_ns;
+	stats.last_ns = stats.start_ns + recording->profile.duration_ns;
+	stats.end_ns = 0;
+	stats.samples = 0;
+	for (int end = 0; end < N_STACK_ENDS; end++)
+		stats.samples += counts->by_end[end];
+	return stats;
+}
+
+// Where the one that samples could not any more.
+static void print_summary(const struct writing_run *run, const struct run_stats *stats,
+                          const struct summary_counts *counts)
+{
+	const struct profile *profile = &run->recording.profile;
+	const struct cpu_waits cpus = cpu_log_between(&run->recording.cpu_log, 0, INT64_MAX);
+	bool by_others;
+	_cleanup_free_ char *cpu_wait =
+	    cpu_waits_text(&cpus, cpu_waits_count_threads(profile), &by_others);
+
+	summary_print(&(struct summary){
+	    .stats = stats,
+	    .counts = counts,
+	    .profile = profile,
+	    .cpu_wait = cpu_wait,
+	    .verbose = run->options->verbose,
+	});
+}
+
+// Shows the tables; those of a command when it has ended, as it has the terminal until then.
+static void answer(struct writing_run *run, const struct symbols *symbols)
+{
+	const struct options *options = run->options;
+	struct output *output = NULL;
+	size_t size;
+
+	if (options->quiet)
+		return;
+	FILE *stream = open_memstream(&run->table, &size);
+	if (!stream)
+		return;
+	run_table_write(options, &run->recording.profile, view_timeline(&run->view),
+	                &run->recording.modules, symbols,
+	                run_table_width(options->pid ? STDOUT_FILENO : STDERR_FILENO), stream);
+	fclose(stream);
+	if (!options->pid)
+		return;
+	struct error *error = output_open("-", false, &output);
+	if (!error) {
+		fputs(run->table, output_stream(output));
+		error = output_finish(output, NULL);
+	}
+	output_destroy(output);
+	error_destroy(error); // the page is written all the same
+}
+
+// Where a wrapped command's profile goes when nobody said where.
+static char *default_path(const struct writing_run *run)
+{
+	if (run->options->output || run->options->pid)
+		return NULL;
+	return memory_printf("profiler.%d%s", run->recording.pid,
+	                     run->options->writer->default_suffix);
+}
+
+// A page that cannot be written is no failure: the tables are shown.
+static struct error *finish_page(struct writing_run *run)
+{
+	_cleanup_free_ char *stem = memory_printf("profiler.%d", run->recording.pid);
+
+	if (!run->output)
+		return NULL;
+	struct error *error = output_finish_new(run->output, stem, ".html");
+	if (error) {
+		say_no_page(run, error);
+		output_destroy(take_pointer(run->output));
+	}
+	return NULL;
+}
+
+static struct error *write_named(struct writing_run *run, struct symbols *symbols)
+{
+	struct recording *recording = &run->recording;
+	const char *const comments[] = {recording->comment, NULL};
+	_cleanup_free_ char *path = default_path(run);
+
+	struct error *error = view_end(&run->view);
+	if (error)
+		return error;
+	view_follow_waits(&run->view, &recording->modules, symbols);
+	bool by_others;
+	_cleanup_free_ char *cpu_wait = view_cpu_wait(&run->view, &recording->cpu_log, &by_others);
+	if (run->options->answers)
+		answer(run, symbols);
+	if (run->output)
+		error = write_report(run->options,
+		                     &(struct report_source){
+		                         .part = &run->view.part,
+		                         .whole = &recording->profile,
+		                         .timeline = view_timeline(&run->view),
+		                         .modules = &recording->modules,
+		                         .symbols = symbols,
+		                         .comments = comments,
+		                         .cpu_wait = cpu_wait,
+		                         .cpu_by_others = by_others,
+		                         .pid = recording->pid,
+		                         .children = recording->children,
+		                     },
+		                     output_stream(run->output));
+	if (!error && run->options->answers)
+		return finish_page(run);
+	return error ? error : output_finish(run->output, path);
+}
+
+static void say_finding(const struct writing_run *run, const struct symbols *symbols)
+{
+	const struct recording *recording = &run->recording;
+	const struct cpu_waits cpus = cpu_log_between(&recording->cpu_log, 0, INT64_MAX);
+	bool by_others;
+	_cleanup_free_ char *cpu_wait =
+	    cpu_waits_text(&cpus, cpu_waits_count_threads(&recording->profile), &by_others);
+
+	write_report_finding(run->options, &(struct report_source){
+	                                       .part = &run->view.part,
+	                                       .modules = &recording->modules,
+	                                       .symbols = symbols,
+	                                       .cpu_wait = cpu_wait,
+	                                       .cpu_by_others = by_others,
+	                                       .pid = recording->pid,
+	                                   });
+}
+
+static struct error *write_profile(struct writing_run *run)
+{
+	const struct options *options = run->options;
+	const struct symbolize_options names = {.inlines = options->inlines};
+	struct recording *recording = &run->recording;
+	_cleanup_free_ char *root = memory_printf("/proc/%d/root", recording->pid);
+	struct symbols symbols = {0};
+
+	if (options->symbols) {
+		local_files_find(&recording->modules, root); // those that could not be received
+		symbolize(&recording->profile, &recording->modules, &names, &symbols);
+	}
+	struct error *error = write_named(run, &symbols);
+	if (!error && options->symbols && !options->quiet)
+		say_finding(run, &symbols);
+	if (!error && options->symbols && !options->quiet)
+		summary_print_advice(&recording->profile, &recording->modules, &symbols);
+	symbols_deinit(&symbols);
+	if (!options->quiet)
+		summary_print_file_doubts(&recording->modules);
+	if (!options->quiet && run->sources.server)
+		summary_print_fetched(run->sources.server);
+	if (!error && !options->quiet && run->output)
+		summary_print_output(options->writer, output_name(run->output));
+	return error;
+}
+
+// Says what the one that samples would have said in the end.
+static void complete(struct writing_run *run)
+{
+	const struct summary_counts counts = summary_count(&run->recording.profile);
+	const struct run_stats stats = cut_stats(run, &counts);
+
+	free(run->recording.comment);
+	run->recording.comment = summary_comment(&stats, &counts);
+	if (!run->options->quiet)
+		print_summary(run, &stats, &counts);
+}
+
+// Sampling is over, or nobody knows more of it.
+static struct error *end(struct writing_run *run)
+{
+	if (run->view_error)
+		return take_pointer(run->view_error);
+	if (!run->has_begun && !run->told->has_ended)
+		return error_create(EXIT_STATUS_TARGET,
+		                    "the sampling process was killed: it ended before its first "
+		                    "sample, so there is no profile");
+	if (!run->has_begun)
+		return NULL; // it has said why
+	if (!run->recording.whole)
+		complete(run);
+	return write_profile(run);
+}
+
+// Nothing is told any more, but the command may still run.
+static void await_end(struct writing_run *run)
+{
+	uint8_t bytes[64];
+
+	while (await(run, bytes, sizeof(bytes)) > 0)
+		;
+}
+
+static void deinit(struct writing_run *run)
+{
+	view_deinit(&run->view);
+	recording_deinit(&run->recording);
+	output_destroy(run->output);
+	debug_sources_deinit(&run->sources);
+	error_destroy(run->view_error);
+	free(run->table);
+}
+
+int profile_writer_run(void *context, const struct supervise_writer *process)
+{
+	const struct profile_writer *writer = context;
+	struct writing_run run = {
+	    .options = writer->options, .told = writer->told, .process = process};
+	struct error *error = NULL;
+
+	signal(SIGPIPE, SIG_IGN); // they show as errors of write(2)
+	signal(SIGXFSZ, SIG_IGN);
+	stuck_worker_init_orphan(&run.worker, process->worker);
+	if (writer->writes)
+		error = begin(&run);
+	if (!error)
+		say_ready(&run);
+	if (!error && writer->writes) {
+		follow(&run);
+		forget_signals();
+		error = end(&run);
+	}
+	const int status = error ? show_error(error) : EXIT_STATUS_OK;
+	if (run.table && !writer->options->pid) {
+		await_end(&run);
+		fputs(run.table, stderr);
+	} else if (!writer->writes) {
+		await_end(&run);
+	}
+	deinit(&run);
+	return status;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// profile_writer: keeps what the process that samples tells, names it, and writes the profile, in a
+// process of its own (supervise.h): whatever kills the one that samples, the profile so far is
+// written.
+//
+// What is told is a recording, as a stream (record_writer.h), with its modules' files beside it.
+#pragma once
+
+#include <stdbool.h>
+
+#include "run_stats.h"
+
+struct options;
+struct supervise_writer;
+
+// What the process that samples tells beside the stream, in memory that both share.
+struct run_told {
+	struct run_stats stats;
+	bool has_ended; // sampling; else the process was killed
+};
+
+struct profile_writer {
+	const struct options *options; // borrowed, as the next one
+	const struct run_told *told;
+	bool writes; // else it only looks after the one that samples
+};
+
+// Does all that, in the writer's process. `context` is a struct profile_writer. Returns the exit
+// status.
+int profile_writer_run(void *context, const struct supervise_writer *process);
