@@ -40,6 +40,7 @@ enum record_type {
 	RECORD_THREAD_FIGURES = 18,  // what the kernel has counted for a thread
 	RECORD_CPU = 19,             // cpu_waits.h, about each second
 	RECORD_CODE = 20,            // the name of code that a process made (perf_map.h)
+	RECORD_PASS = 21,            // time that is not the thread's (profile_pass)
 };
 
 // The first byte of an entry of RECORD_SAMPLES, after the thread.
@@ -53,7 +54,11 @@ enum {
 	RECORD_LABELLED = 0x80,  // the sample has labels
 };
 
-enum { RECORD_CHILDREN = 1 }; // flag of RECORD_START: descendants are sampled, too
+// Flags of RECORD_START.
+enum {
+	RECORD_CHILDREN = 1, // descendants are sampled, too
+	RECORD_PASSES = 2,   // there are RECORD_PASS
+};
 
 enum record_overflow {
 	RECORD_OVERFLOW_SIZE = 1,   // --max-size was reached

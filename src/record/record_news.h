@@ -55,8 +55,8 @@ struct record_writer {
 	size_t n_nameless, nameless_capacity;
 	size_t n_codes;         // that all perf maps had when those were looked at last
 	uint64_t *begun_ticks;  // of each thread's span, when it began
-	int64_t *begun_ends_ns; // likewise
-	size_t begun_capacity, begun_ends_capacity;
+	int64_t *begun_ends_ns; // likewise; if it has none, up to when its time is told
+	size_t n_begun, begun_capacity, begun_ends_capacity;
 	uint64_t ticks, missed, thinned; // as last written in RECORD_FIGURES, as held_ns
 	int64_t held_ns;
 	bool stalled;          // nobody reads the stream (record_options.never_waits)

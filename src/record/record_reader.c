@@ -69,6 +69,7 @@ static void read_start(struct record_reader *reader, struct cursor *cursor)
 		reader->profile->period_ns = period_ns;
 	recording->pid = pid <= INT_MAX ? (int)pid : 0;
 	recording->children = flags & RECORD_CHILDREN;
+	reader->is_told_passes = flags & RECORD_PASSES;
 	free(recording->host);
 	free(recording->version);
 	recording->host = take_clean(cursor);
@@ -333,14 +334,15 @@ static uint32_t lost_stack(struct record_reader *reader)
 }
 
 // A thread whose stretch has ended, and which begins another one later, ran goroutines meanwhile:
-// the time is theirs.
+// the time is theirs. Recordings that do not tell that are of earlier versions.
 static void pass_gap(struct record_reader *reader, uint32_t id, uint64_t ticks, int64_t now_ns)
 {
 	const struct thread *thread = &reader->profile->threads[id];
 	const int64_t gap_ns = now_ns - thread->last_ns;
 	const int64_t period_ns = reader->profile->period_ns;
 
-	if (thread->span.count == 0 && thread->last_ns > thread->first_ns && period_ns > 0 &&
+	if (!reader->is_told_passes && thread->span.count == 0 &&
+	    thread->last_ns > thread->first_ns && period_ns > 0 &&
 	    gap_ns / period_ns > (int64_t)ticks)
 		profile_pass(reader->profile, id, now_ns - (int64_t)ticks * period_ns);
 }
@@ -425,6 +427,15 @@ static void read_samples(struct record_reader *reader, struct cursor *cursor)
 		reader->last_ns = reader->now_ns;
 	while (cursor_has_more(cursor))
 		read_entry(reader, cursor);
+}
+
+static void read_pass(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint32_t thread = map_get(&reader->threads, cursor_varint(cursor));
+	const int64_t until_ns = cursor_time(cursor);
+
+	if (!cursor->failed && thread != NONE)
+		profile_pass(reader->profile, thread, until_ns);
 }
 
 static void read_death(struct record_reader *reader, struct cursor *cursor)
@@ -603,6 +614,7 @@ static void read_record(struct record_reader *reader, uint64_t type, struct curs
 	    [RECORD_WAIT] = read_wait,         [RECORD_FRAME_FUNCTIONS] = read_frame_functions,
 	    [RECORD_LABELS] = read_labels,     [RECORD_THREAD_FIGURES] = read_kernel_figures,
 	    [RECORD_CPU] = read_cpu_waits,     [RECORD_CODE] = read_code,
+	    [RECORD_PASS] = read_pass,
 	};
 
 	if (type < array_size(readers) && readers[type])

@@ -2,6 +2,7 @@
 // record_reader: reads the records of a recording's blocks into a profile.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct record_reader {
 	int64_t last_ns; // the time of the last tick
 	uint64_t next_block;
 	uint64_t checked_bytes;
+	bool is_told_passes; // of threads
 };
 
 // Prepares to read blocks into the recording.

@@ -66,6 +66,11 @@ static void grow_begun(struct record_writer *writer, uint32_t id)
 	                                  sizeof(*writer->begun_ticks));
 	writer->begun_ends_ns = memory_grow(writer->begun_ends_ns, &writer->begun_ends_capacity,
 	                                    id + 1, sizeof(*writer->begun_ends_ns));
+	for (; writer->n_begun <= id; writer->n_begun++) {
+		writer->begun_ticks[writer->n_begun] = 0;
+		writer->begun_ends_ns[writer->n_begun] =
+		    writer->profile->threads[writer->n_begun].first_ns;
+	}
 }
 
 // Returns which fields the entry of a span has that has begun.
@@ -96,6 +101,17 @@ static void put_sample(struct record_writer *writer, const struct thread *thread
 		protobuf_varint(entries, sample->labels);
 }
 
+// A thread without a span begins one, but not where the one before has ended.
+static void put_pass(struct record_writer *writer, uint32_t id, const struct span *span)
+{
+	if (span->start_ns <= writer->begun_ends_ns[id])
+		return;
+	end_entries(writer);
+	protobuf_varint(&writer->record, id);
+	protobuf_varint(&writer->record, offset_of(writer, span->start_ns));
+	record_put(&writer->samples, RECORD_PASS, &writer->record);
+}
+
 // Puts the span that ended, and the one that has begun; the count of either may be 0.
 static void put_entry(struct record_writer *writer, uint32_t id, const struct span *ended,
                       const struct span *span)
@@ -104,6 +120,8 @@ static void put_entry(struct record_writer *writer, uint32_t id, const struct sp
 	struct protobuf *entries = &writer->entries;
 
 	grow_begun(writer, id);
+	if (ended->count == 0 && span->count > 0)
+		put_pass(writer, id, span);
 	begin_entry(writer, thread->last_ns);
 	// Its last tick may have given back what lies beyond the end of all.
 	const bool lasted = ended->count > 0 && (ended->count != writer->begun_ticks[id] ||
@@ -183,6 +201,7 @@ static void put_all_lost(struct record_writer *writer, uint32_t id, int64_t end_
 		         end_ns - (int64_t)ticks * writer->profile->period_ns);
 	}
 	*lost = (struct lost){.changed = false};
+	writer->begun_ends_ns[id] = end_ns;
 }
 
 // The reader has caught up: from here on all is told again.
@@ -351,7 +370,8 @@ static void put_start(struct record_writer *writer)
 	protobuf_varint(&writer->record, profile->start_time_ns);
 	protobuf_varint(&writer->record, profile->period_ns);
 	protobuf_varint(&writer->record, writer->options.pid);
-	protobuf_varint(&writer->record, writer->options.children ? RECORD_CHILDREN : 0);
+	protobuf_varint(&writer->record,
+	                (writer->options.children ? RECORD_CHILDREN : 0) | RECORD_PASSES);
 	record_put_text(&writer->record, host);
 	record_put_text(&writer->record, "profiler " PROFILER_VERSION);
 	record_put(&writer->block, RECORD_START, &writer->record);
