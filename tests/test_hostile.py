@@ -31,25 +31,31 @@ CANNOT_READ = re.compile(r"cannot read (.+): (.+); names and callers may be miss
 
 
 class Watch(threading.Thread):
-    """The most memory that a run's worker takes, and how long it took to end."""
+    """The most memory that any of a run's processes takes, and how long they waited for a CPU."""
 
     def __init__(self, run):
         super().__init__(daemon=True)
-        self.run_, self.peak_mb, self.waited_s = run, 0, 0
+        self.run_, self.peak_mb, self.waits_s = run, 0, {}
         self.start()
+
+    @property
+    def waited_s(self):
+        return sum(self.waits_s.values())
 
     def run(self):
         while self.run_.process.poll() is None:
-            try:
-                worker = self.run_.worker_pid()
-                status = harness.read_status(worker) if worker else None
-                if worker:
-                    self.waited_s = harness.schedule_of(worker)[1]
-            except (FileNotFoundError, ProcessLookupError):
-                break  # ended meanwhile
-            if status and "VmHWM" in status:
-                self.peak_mb = max(self.peak_mb, int(status["VmHWM"].split()[0]) >> 10)
+            for pid in harness.children(self.run_.process.pid):
+                self.look(pid)
             time.sleep(0.02)
+
+    def look(self, pid):
+        try:
+            status = harness.read_status(pid)
+            self.waits_s[pid] = harness.schedule_of(pid)[1]
+        except (FileNotFoundError, ProcessLookupError):
+            return  # ended meanwhile
+        if status and "VmHWM" in status:
+            self.peak_mb = max(self.peak_mb, int(status["VmHWM"].split()[0]) >> 10)
 
 
 class TestCase(harness.TestCase):
