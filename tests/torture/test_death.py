@@ -23,7 +23,7 @@ import time
 
 import rests
 import torture
-from torture import ALL_MODES, ALL_TICKS, LONG, MODES, describe, harness, rounds
+from torture import ALL_MODES, ALL_TICKS, LONG, MODES, describe, harness, rounds, tried
 
 N_INSTANTS = 500 if LONG else 100
 # Of the 16 streams of data, those that a SIGKILL of the worker may hit just when a call of theirs
@@ -156,6 +156,7 @@ class Profiles(torture.TestCase):
 
     FORMS = [("-o", "out.pb.gz"), ("-o", "-"), ("-o", "out.html"), ("-f", "speedscope", "-o", "out.json")]
 
+    @tried
     def test_worker_killed_at_random_instants(self):
         target = self.start_program("calls-O2", "data", 3600)
         missing_s = [self.kill_one(target, i) for i in range(rounds(16))]
