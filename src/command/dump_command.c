@@ -182,7 +182,7 @@ static int work(void *context, const struct origin *origin)
 	if (!error)
 		error = dump_all(run);
 	const int status = close_run(run, error);
-	events_deinit(&run->events);
+	events_deinit(&run->events, true);
 	return status;
 }
 

@@ -587,8 +587,8 @@ static int run(void *context, const struct origin *origin)
 	session->told->has_ended = true;
 	const int status = error ? show_error(error) : EXIT_STATUS_OK;
 	launch_release(&session->launch);
-	// Up to here, another signal does not interrupt the writing. From here on it ends the wait.
-	events_deinit(&session->events);
+	// A signal more is no reason to end otherwise; but it ends the wait for a command.
+	events_deinit(&session->events, session->launch.pid != 0);
 	const int command_status = finish(session);
 	return status ? status : command_status;
 }

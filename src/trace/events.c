@@ -116,7 +116,7 @@ void events_restore(const struct events *events, const struct origin *origin)
 	sigprocmask(SIG_SETMASK, &origin->kept.mask, NULL);
 }
 
-void events_deinit(struct events *events)
+void events_deinit(struct events *events, bool unblocks)
 {
 	sigset_t set;
 
@@ -128,5 +128,6 @@ void events_deinit(struct events *events)
 	close(events->signal_fd);
 	if (events->target_fd >= 0)
 		close(events->target_fd);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	if (unblocks)
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
 }

@@ -523,7 +523,7 @@ static int finish(void **state)
 	(void)state;
 	snapshot_buffer_deinit(&buffer);
 	held_time_deinit(&hold);
-	events_deinit(&events);
+	events_deinit(&events, true);
 	return 0;
 }
 

@@ -451,7 +451,7 @@ static int finish(void **state)
 {
 	(void)state;
 	held_time_deinit(&hold);
-	events_deinit(&events);
+	events_deinit(&events, true);
 	return 0;
 }
 
