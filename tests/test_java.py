@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 import harness
-from harness import attach
+from harness import attach, tried
 
 SOURCE = os.path.join(harness.HERE, "fixtures", "JavaStacks.java")
 N_BLOCKED = 20
@@ -170,6 +170,22 @@ class Java(harness.TestCase):
         for options in [["-XX:+UseSerialGC"], []]:
             with self.subTest(options=options):
                 self.check_locks("java", options)
+
+    @tried
+    def test_blame(self):
+        """Below a stack that waits, what the thread does in Java that has the monitor or the lock."""
+        target = self.start_java("contended")
+        stacks = attach(target, "--blame", "-t", duration="1", form="folded").stacks()
+        for waiter, waits, does in (
+            ("wants", "JavaStacks.entered", "JavaStacks.tally"),
+            ("wants-lock", "java.util.concurrent.locks.ReentrantLock.lock", "JavaStacks.keep"),
+        ):
+            told = collections.Counter()
+            for stack, n in stacks.items():
+                if stack[0] == waiter and "--" in stack and waits in stack[: stack.index("--")]:
+                    told[does in stack[stack.index("--") :]] += n
+            # The holder is between two turns now and then.
+            self.assertGreater(told[True], 4 * told[False], (waiter, told, stacks))
 
     def test_unread_heap(self):
         """ZGC moves objects at any time: who has a monitor is right, and no lock in the heap is named."""
