@@ -12,6 +12,7 @@ import tempfile
 
 import harness
 from harness import attach, tried
+from terminal import run_in_terminal
 
 SOURCE = os.path.join(harness.HERE, "fixtures", "JavaStacks.java")
 N_BLOCKED = 20
@@ -25,9 +26,10 @@ UNNAMED = re.compile(r"\[(anon|jit|unknown)\+")
 
 
 def other_javas():
-    """JDKs beside the one that is the default."""
+    """JDKs beside the one that is the default; JAVAS in the environment has more, with ":" between."""
     default = os.path.realpath(shutil.which("java") or "")
-    found = {os.path.realpath(path) for path in glob.glob("/usr/lib/jvm/*/bin/java")}
+    more = os.environ.get("JAVAS", "").split(":")
+    found = {os.path.realpath(path) for path in [*glob.glob("/usr/lib/jvm/*/bin/java"), *filter(None, more)]}
     return sorted(found - {default})
 
 
@@ -251,6 +253,16 @@ class Java(harness.TestCase):
         for stack in counts:
             spins = [name for name in stack if name.startswith("JavaStacks.spin")]
             self.assertLessEqual(len(spins), 1, stack)
+
+    @tried
+    def test_vm_threads(self):
+        """Collecting and compiling are one row of the table, not functions of the program's own."""
+        target = self.start_java("churn", options=["-Xmx64m", "-XX:+UseParallelGC"])
+        _, text = run_in_terminal(["-p", target.pid, "-d", "1.5"], self.directory())
+        table = re.search(r"Functions, by their own time:\r?\n[^\n]*\n(.*?)\r?\n(Idle|\r?\n)", text, re.S)[1]
+        names = [re.match(r"[ \d.]*\d (\D.*?)( \(.*)?\r?$", row)[1] for row in table.splitlines()]
+        self.assertIn("[not in your code]", names)
+        self.assertEqual([name for name in names if not re.match(r"\[not in|JavaStacks", name)], [])
 
     def test_unloading(self):
         """Classes come and go, at the same addresses: no method has the name of another one's."""

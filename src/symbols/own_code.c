@@ -89,6 +89,9 @@ static bool is_own_script(const struct code_place *place)
 {
 	if (!place->name[0] || begins(place->file, "<frozen ") || begins(place->file, "node:"))
 		return false;
+	// A method has its class before a dot; what has none is the virtual machine's own code.
+	if (strcmp(place->path, "[java]") == 0 && !strchr(place->name, '.'))
+		return false;
 	return !is_packaged(place->file) && !is_of_java(place->name);
 }
 

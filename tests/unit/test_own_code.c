@@ -134,6 +134,29 @@ static void test_python(void **state)
 	check(&(struct example){{.kind = MODULE_RUNTIME, .path = "[python]", .name = ""}, false}, 1);
 }
 
+static void test_java(void **state)
+{
+	static const struct example examples[] = {
+		{{.name = "com.acme.Shop.order", .file = "Shop.java"}, true},
+		{{.name = "com.acme.Row.getBlob"}, true},
+		{{.name = "java.util.HashMap.get", .file = "HashMap.java"}, false},
+		{{.name = "I2C/C2I adapters"}, false},
+		{{.name = "StubRoutines (1)"}, false},
+		{{.name = "vtable chunks"}, false},
+		{{.name = "SafepointBlob"}, false},
+		{{.name = "flush_icache_stub"}, false},
+		{{.name = "C1 Runtime new_instance_blob"}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(examples); i++) {
+		struct example example = examples[i];
+		example.place.kind = MODULE_RUNTIME;
+		example.place.path = "[java]";
+		check(&example, 1);
+	}
+}
+
 static void test_compiled(void **state)
 {
 	static const char *const own[] = {
@@ -170,9 +193,10 @@ static void test_functions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_files),    cmocka_unit_test(test_native_functions),
-	    cmocka_unit_test(test_go),       cmocka_unit_test(test_python),
-	    cmocka_unit_test(test_compiled), cmocka_unit_test(test_functions),
+	    cmocka_unit_test(test_files),     cmocka_unit_test(test_native_functions),
+	    cmocka_unit_test(test_go),        cmocka_unit_test(test_python),
+	    cmocka_unit_test(test_java),      cmocka_unit_test(test_compiled),
+	    cmocka_unit_test(test_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
