@@ -21,7 +21,6 @@ PTRACE_FILES = {"tracee", "tracee_registers", "tracee_rescue", "tracee_rest", "t
 # cfi with its expressions, symbolize with its tables, and what reads modules for them.
 LIBDW_FILES = {
     "module",
-    "module_debug",
     "debug_file",
     "cfi",
     "expression",
@@ -31,7 +30,6 @@ LIBDW_FILES = {
     "function_range",
     "data_symbol",
     "plt",
-    "dwarf_unit",
     "dwarf_index",
     "split_package",
     "go_offsets",

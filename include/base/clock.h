@@ -39,3 +39,13 @@ static inline struct timespec clock_timespec(int64_t ns)
 {
 	return (struct timespec){.tv_sec = ns / NS_PER_SECOND, .tv_nsec = ns % NS_PER_SECOND};
 }
+
+// Notices that the time of day was set: by NTP, by hand, or after a suspend, in which
+// CLOCK_MONOTONIC stands still.
+
+// Returns CLOCK_REALTIME - CLOCK_MONOTONIC. It changes only when the time of day is set.
+int64_t clock_offset_ns(void);
+
+// Returns by how much the time of day was set since clock_offset_ns() returned `since_ns`. 0 for
+// less than a tenth of a second: the two clocks are not read at the same instant.
+int64_t clock_step_ns(int64_t since_ns);

@@ -24,7 +24,7 @@ typedef void guard_work(void *context);
 // changing may be half done: discard it. A lack of time ends only what can be left safely: code of
 // libdw and its helpers, and system calls that wait. Within guarded work, it only calls
 // work(context), and what goes wrong ends the outermost work. For one thread only, and
-// each process that it forks. Uses SIGRTMIN + 8 and + 9, or SIGVTALRM and SIGALRM (signal_timer.h).
+// each process that it forks. Uses SIGRTMIN + 8 and + 9, or SIGVTALRM and SIGALRM (signal_timer).
 enum guard_end guard_run(guard_work *work, void *context, int64_t *left_ns);
 
 // Call it within guarded work, before the work opens or unpacks files. From then on the work may

@@ -6,11 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "call_counts.h"
 #include "histogram.h"
 #include "priority.h"
 
 struct unwind_check;
+
+// Counts the system calls that stops have cut, and what was done for them
+// (syscall_mend.h).
+struct call_counts {
+	uint64_t again; // the kernel entered them again, without another stop
+	uint64_t rests; // continued, or executed again without being disturbed
+	uint64_t parts; // the parts in which these were executed; each takes two stops
+	uint64_t left;  // could not be mended
+	int last_left;  // the number of the last of these; -1: not known
+};
 
 // Why a stack lacks the frames that a language's runtime has for it, or their names.
 enum runtime_fault {

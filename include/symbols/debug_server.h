@@ -34,3 +34,16 @@ void debug_server_deinit(struct debug_server *server);
 // the file that it is for, to be shown. May take up to a minute for all files together.
 int debug_server_fetch(struct debug_server *server, const void *build_id, size_t build_id_size,
                        const char *name);
+
+// Knows where the user wants debug files to be looked for, besides the usual places.
+struct debug_sources {
+	const char *const *directories; // NULL-terminated; searched first; NULL: none; borrowed
+	struct debug_server *server;    // asked last; NULL: never
+	struct debug_server own_server; // what server points to
+};
+
+// `asks_servers`: uses the servers of the environment's DEBUGINFOD_URLS; an error if that is not
+// possible. The struct must not be moved.
+struct error *debug_sources_init(struct debug_sources *sources, const char *const *directories,
+                                 bool asks_servers, bool shows_progress);
+void debug_sources_deinit(struct debug_sources *sources);

@@ -83,7 +83,7 @@ struct module {
 	const char *unreadable;
 	char *told; // by the recording that it is from; NULL: nothing; owned
 
-	// Private to module.c and module_debug.c.
+	// Private to module.c.
 	int fd;                        // the file; -1: none
 	struct file_version version;   // of the file, when it was opened
 	int debug_fd, shared_debug_fd; // from a debug server; -1: none

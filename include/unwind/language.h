@@ -60,7 +60,7 @@ static inline struct move move_go_on(void)
 	return (struct move){.go_on = true};
 }
 
-// One step of a walk (unwind_step.h has what it may use).
+// One step of a walk (unwind.h has what it may use).
 struct language_step {
 	struct unwinder *unwinder;
 	const struct snapshot *snapshot;
@@ -132,10 +132,10 @@ struct language {
 	// --- A thread's stack.
 
 	// While the thread stands still, before its stack is copied: finds where its stacks are
-	// (snapshot_copy.h). Called as `copy` is. Async-signal-safe.
+	// (snapshot.h). Called as `copy` is. Async-signal-safe.
 	void (*ask)(const struct language_thread *thread, struct snapshot_copy *copy);
 	// While the thread stands still, after its stack was copied: copies other stacks and memory
-	// that its steps need (snapshot_copy.h). Called if the language keeps anything of the
+	// that its steps need (snapshot.h). Called if the language keeps anything of the
 	// process or of the thread. Async-signal-safe.
 	void (*copy)(const struct language_thread *thread, struct snapshot_copy *copy);
 	// Goes to the frame's caller.

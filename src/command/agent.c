@@ -12,13 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent_choice.h"
 #include "agent_cost.h"
 #include "agent_end.h"
-#include "agent_memory.h"
+#include "agent_list.h"
 #include "agent_metrics.h"
 #include "agent_process.h"
-#include "agent_sums.h"
 #include "clock.h"
 #include "error.h"
 #include "hash.h"

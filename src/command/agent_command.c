@@ -12,7 +12,7 @@
 
 #include "agent.h"
 #include "agent_list.h"
-#include "agent_sums.h"
+#include "agent_metrics.h"
 #include "clock.h"
 #include "error.h"
 #include "memory.h"

@@ -1,15 +1,41 @@
 // SPDX-License-Identifier: MIT
 #include "agent_list.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
-#include "agent_choice.h"
+#include "agent_options.h"
 #include "agent_process.h"
 #include "clock.h"
 #include "memory.h"
 #include "options.h"
 #include "process_labels.h"
 #include "process_list.h"
+
+// By the rules alone.
+static enum agent_verdict judge(const struct agent_options *options,
+                                const struct agent_process *process, const struct agent_rule *rule)
+{
+	if (!rule)
+		return AGENT_UNMATCHED;
+	if (rule->excludes)
+		return AGENT_EXCLUDED;
+	if (agent_process_is_own(process))
+		return AGENT_OWN;
+	return process->age_ns < options->min_age_ns ? AGENT_YOUNG : AGENT_CHOSEN;
+}
+
+struct agent_choice agent_choose(const struct agent_options *options, struct agent_process *process)
+{
+	struct agent_choice choice = {.verdict = AGENT_KERNEL};
+
+	if (process->is_kernel)
+		return choice;
+	agent_process_read(process);
+	choice.rule = agent_rules_find(&options->rules, process);
+	choice.verdict = process->is_silent ? AGENT_SILENT : judge(options, process, choice.rule);
+	return choice;
+}
 
 // What is said of a process that is chosen: under which labels it is filed. NULL: its environment
 // is not told.

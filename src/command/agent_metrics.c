@@ -2,10 +2,11 @@
 #include "agent_metrics.h"
 
 #include "agent_cost.h"
-#include "agent_sums.h"
 #include "clock.h"
 #include "json.h"
 #include "metrics.h"
+#include "run_stats.h"
+#include "window_files.h"
 
 static void put_windows(struct json *json, const struct agent_metrics *metrics)
 {
@@ -58,4 +59,15 @@ static void put_metrics(struct json *json, const void *what)
 struct error *agent_metrics_write(const char *path, const struct agent_metrics *metrics)
 {
 	return metrics_write_object(path, put_metrics, metrics);
+}
+
+void agent_sums_add(struct agent_sums *sums, const struct run_stats *stats,
+                    const struct window_files *files)
+{
+	sums->ticks += stats->ticks;
+	sums->missed_ticks += stats->missed_ticks;
+	sums->samples += stats->samples;
+	sums->unmended_calls += stats->calls.left;
+	sums->lost_windows += files->n_lost;
+	sums->lost_samples += files->n_lost_samples;
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "debug_sources.h"
+#include "debug_server.h"
 #include "dump_json.h"
 #include "dump_live.h"
 #include "dump_past.h"

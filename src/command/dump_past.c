@@ -17,7 +17,7 @@
 
 enum { MAX_NAME_BYTES = 64 };
 
-#define HELD_BY ", held by " // lock_name.h
+#define HELD_BY ", held by " // wait_reasons.c
 
 // Keeps the span of each thread that holds the moment.
 struct watch {

@@ -10,9 +10,9 @@
 #include "dump_problems.h"
 #include "frame_name.h"
 #include "memory.h"
-#include "time_point.h"
+#include "summary.h"
 #include "text.h"
-#include "wait_group_text.h"
+#include "time_point.h"
 
 enum {
 	MAX_NAME_COLUMN = 44,

@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "clock_step.h"
 #include "cpu_waits.h"
-#include "debug_sources.h"
+#include "debug_server.h"
 #include "error.h"
 #include "local_files.h"
 #include "memory.h"
@@ -28,7 +27,6 @@
 #include "show.h"
 #include "stuck_worker.h"
 #include "summary.h"
-#include "summary_counts.h"
 #include "supervise.h"
 #include "symbolize.h"
 #include "view.h"
@@ -49,7 +47,7 @@ struct writing_run {
 	struct view view;         // what of the profile is written
 	struct error *view_error; // nothing
 	bool has_begun;           // there is something in the recording
-	int64_t clock_offset_ns;  // clock_step.h
+	int64_t clock_offset_ns;  // clock.h
 	char *table;              // of a command, to be shown when it has ended; NULL: none
 };
 

@@ -7,19 +7,19 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "debug_sources.h"
+#include "debug_server.h"
 #include "error.h"
 #include "input_limit.h"
 #include "local_files.h"
 #include "memory.h"
 #include "options.h"
 #include "output.h"
-#include "write_report.h"
 #include "recording.h"
 #include "run_table.h"
 #include "summary.h"
 #include "text.h"
 #include "view.h"
+#include "write_report.h"
 #include "writer.h"
 
 static double seconds(int64_t ns)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "blame.h"
 #include "summary.h"
 
 #include <inttypes.h>
@@ -8,19 +7,19 @@
 #include <unistd.h>
 
 #include "advice.h"
+#include "blame.h"
+#include "call_text.h"
 #include "clock.h"
 #include "debug_server.h"
-#include "debug_sources.h"
 #include "labels.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
 #include "recording.h"
 #include "run_stats.h"
-#include "summary_counts.h"
 #include "syscall_name.h"
 #include "text.h"
-#include "wait_group_text.h"
+#include "wait_groups.h"
 #include "writer.h"
 
 enum { MAX_FILE_DOUBTS = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
@@ -236,6 +235,30 @@ static void print_cpu(const struct summary_counts *counts)
 		fprintf(stderr, "; used %.3f s of CPU time; waited %.3f s for a CPU",
 		        seconds(counts->cpu_ns), seconds(counts->delay_ns));
 	fputc('\n', stderr);
+}
+
+void wait_group_text_write(const struct profile *profile, const char *lock_prefix,
+                           const char *prefix, size_t max_lines, FILE *stream)
+{
+	size_t n;
+	_cleanup_free_ struct wait_group *groups = wait_groups_find(profile, &n);
+	char duration[CALL_TEXT_DURATION_SIZE];
+
+	for (size_t i = 0; i < n && i < max_lines; i++) {
+		const struct wait_group *group = &groups[i];
+		_cleanup_free_ char *object =
+		    text_clean(group->object, strlen(group->object), TEXT_UNLIMITED);
+		fprintf(stream, "%s%zu goroutines wait for %s",
+		        group->is_lock ? lock_prefix : prefix, group->count, object);
+		if (group->oldest_ns >= 0) {
+			call_text_duration(group->oldest_ns, duration);
+			fprintf(stream, ", the oldest for %s or more", duration);
+		}
+		fputc('\n', stream);
+	}
+	if (n > max_lines)
+		fprintf(stream, "%s%zu things more that several goroutines wait for\n", prefix,
+		        n - max_lines);
 }
 
 static void print_thread(const struct profile *profile, uint32_t id, const struct sample *sums)
@@ -762,4 +785,49 @@ void summary_print_damage(const struct recording *recording)
 		        "profiler: --max-size was reached: %" PRIu64 " later samples and %" PRIu64
 		        " names were not recorded\n",
 		        recording->dropped_samples, recording->dropped_names);
+}
+
+static void add_sample(struct summary_counts *counts, const struct profile *profile,
+                       const struct sample *sample)
+{
+	counts->running_ns += sample->cpu_ns;
+	if (profile_wait_is_folded(&profile->waits[sample->wait]))
+		counts->folded_waits += sample->count;
+	if (sample->labels != LABELS_NONE && labels_lack(profile->labels[sample->labels]))
+		counts->lack_labels += sample->count;
+	if (sample->count == 0)
+		return;
+	counts->by_end[profile->stacks[sample->stack].end] += sample->count;
+	counts->all_slept &= sample->state == THREAD_SLEEPING || sample->state == THREAD_DISK;
+}
+
+static void add_thread(struct summary_counts *counts, const struct thread *thread)
+{
+	counts->knows_cpu |= thread->kernel_cpu_ns >= 0;
+	counts->cpu_ns += thread->kernel_cpu_ns > 0 ? thread->kernel_cpu_ns : 0;
+	counts->delay_ns += thread->kernel_delay_ns > 0 ? thread->kernel_delay_ns : 0;
+}
+
+struct summary_counts summary_count(const struct profile *profile)
+{
+	const struct profile_totals *forgotten = &profile->forgotten;
+	struct summary_counts counts = {
+	    .n_threads = profile->n_threads - profile->n_free_threads + (size_t)forgotten->threads,
+	    .n_stacks = profile->n_stacks + (size_t)forgotten->stacks,
+	    .all_slept = true,
+	    .running_ns = forgotten->cpu_ns,
+	    .cpu_ns = forgotten->kernel_cpu_ns,
+	    .delay_ns = forgotten->kernel_delay_ns,
+	};
+
+	memcpy(counts.by_end, forgotten->by_end, sizeof(counts.by_end));
+	for (int end = 0; end < N_STACK_ENDS; end++)
+		counts.all_slept &= forgotten->by_end[end] == 0; // their states are forgotten, too
+	for (size_t i = 0; i < profile->n_samples; i++)
+		add_sample(&counts, profile, &profile->samples[i]);
+	for (size_t i = 0; i < profile->n_threads; i++)
+		add_thread(&counts, &profile->threads[i]);
+	for (int end = 0; end < N_STACK_ENDS; end++)
+		counts.truncated += end == STACK_COMPLETE ? 0 : counts.by_end[end];
+	return counts;
 }

@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "children_cpu.h"
+#include "profile.h"
 
 struct blame;
 struct debug_server;
@@ -15,9 +17,23 @@ struct modules;
 struct profile;
 struct recording;
 struct run_stats;
-struct summary_counts;
 struct symbols;
 struct writer;
+
+// What the summary of a run has to know of its profile.
+struct summary_counts {
+	size_t n_threads, n_stacks;    // that were seen, those forgotten since included
+	uint64_t by_end[N_STACK_ENDS]; // samples
+	uint64_t truncated;            // those whose stacks do not reach their root
+	uint64_t lack_labels;          // samples
+	uint64_t folded_waits;         // samples with profile_wait_is_folded
+	bool all_slept;                // in every sample
+	int64_t running_ns;            // for how long the samples found threads running
+	bool knows_cpu;                // the next two are known
+	int64_t cpu_ns, delay_ns;      // as the kernel counted: on a CPU, waiting for one
+};
+
+struct summary_counts summary_count(const struct profile *profile);
 
 // For how much of the time threads were held, until now.
 double summary_held_percent(const struct run_stats *stats);
@@ -79,3 +95,11 @@ void summary_print_output(const struct writer *writer, const char *name);
 
 // What of a recording that was replayed is missing or in doubt; nothing of a whole one.
 void summary_print_damage(const struct recording *recording);
+
+// Writes lines such as
+// "212 goroutines wait for mutex 0xc000012345, the oldest for 41 s or more".
+
+// Writes a line for each thing that at least two of the profile's goroutines wait for. Lines about
+// locks begin with lock_prefix, others with prefix. After max_lines, says how many more there are.
+void wait_group_text_write(const struct profile *profile, const char *lock_prefix,
+                           const char *prefix, size_t max_lines, FILE *stream);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "debug_sources.h"
+#include "debug_server.h"
 #include "error.h"
 #include "memory.h"
 #include "options.h"

@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-#include "agent_sums.h"
-#include "window_files.h"
+#include "agent_metrics.h"
 #include "memory.h"
-#include "time_point.h"
 #include "options.h"
 #include "profile.h"
 #include "profile_collect.h"
 #include "run_stats.h"
+#include "time_point.h"
+#include "window_files.h"
 #include "writer.h"
 
 enum {

@@ -6,17 +6,18 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "memory.h"
 #include "signal_context.h"
-#include "signal_timer.h"
 
 enum {
 	ALTERNATE_STACK_BYTES = 64 << 10,
@@ -46,6 +47,70 @@ enum {
 struct code_range {
 	uintptr_t start, end;
 };
+
+// Sends this process a signal when time is up.
+//
+// A timer of timer_create(2) has a signal of our own choice, but takes a place among the user's
+// queued signals (RLIMIT_SIGPENDING: ulimit -i). Where there is none left, one of setitimer(2)
+// stands in for it, which needs none, and has a signal of its own.
+struct signal_timer {
+	int signal;  // what it sends
+	pid_t owner; // whose it is: a fork's child has none
+	bool is_interval;
+	int which; // of setitimer(2)
+	timer_t id;
+};
+
+static int signal_of(int which)
+{
+	switch (which) {
+	case ITIMER_REAL:
+		return SIGALRM;
+	case ITIMER_VIRTUAL:
+		return SIGVTALRM;
+	default:
+		return SIGPROF;
+	}
+}
+
+// Makes a timer that sends `signal`, and does not run yet. What may stand in for it is the timer
+// `which` of setitimer(2), with a clock that is about the same: it tells apart neither threads
+// nor, where it is ITIMER_VIRTUAL, what the kernel does for them. Set the handler for ret->signal
+// then.
+static void signal_timer_create(clockid_t clock, int signal, int which, struct signal_timer *ret)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal};
+
+	*ret = (struct signal_timer){.signal = signal, .owner = getpid(), .which = which};
+	ret->is_interval = timer_create(clock, &event, &ret->id) != 0;
+	if (ret->is_interval)
+		ret->signal = signal_of(which);
+}
+
+static struct timeval timeval_of(int64_t ns)
+{
+	const struct timespec time = clock_timespec(ns);
+
+	return (struct timeval){.tv_sec = time.tv_sec, .tv_usec = time.tv_nsec / NS_PER_US};
+}
+
+// Sends the first signal after first_ns, and one each then_ns from there on; 0: none.
+static void signal_timer_set(const struct signal_timer *timer, int64_t first_ns, int64_t then_ns)
+{
+	const struct itimerspec when = {clock_timespec(then_ns), clock_timespec(first_ns)};
+	const struct itimerval interval = {timeval_of(then_ns), timeval_of(first_ns)};
+
+	if (timer->is_interval)
+		setitimer(timer->which, &interval, NULL);
+	else
+		timer_settime(timer->id, 0, &when, NULL);
+}
+
+// True if a timer has sent it, and not another process.
+static bool signal_timer_has_sent(const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER || info->si_code == SI_KERNEL; // timer_create, setitimer
+}
 
 // Global, because the signal handlers need it.
 static struct {

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "memory.h"
-#include "tcp_peer.h"
+#include "sockets.h"
 
 enum {
 	MAX_REPLIES = 1 << 12,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock_step.h"
+#include "clock.h"
 #include "labels.h"
 #include "memory.h"
 #include "waits.h"

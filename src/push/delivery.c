@@ -16,7 +16,7 @@
 #include "error.h"
 #include "http.h"
 #include "memory.h"
-#include "protobuf_cursor.h"
+#include "protobuf.h"
 #include "push_counts.h"
 #include "push_headers.h"
 #include "push_parts.h"

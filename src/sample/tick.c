@@ -18,7 +18,6 @@
 #include "thread_sums.h"
 #include "tracee.h"
 #include "unwind_check.h"
-#include "woken.h"
 
 enum {
 	// For threads that do not stop, within a tick: those that wait for a CPU arrive later,

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <linux/kcmp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,8 +18,10 @@
 #include "clock.h"
 #include "descriptor.h"
 #include "file_locks.h"
-#include "lock_name.h"
+#include "lock_claim.h"
+#include "lock_look.h"
 #include "memory.h"
+#include "proc.h"
 #include "process_list.h"
 #include "profile.h"
 #include "resident.h"
@@ -187,6 +190,58 @@ static char *shorten(const char *link)
 	if (length == strlen("eventpoll") && strncmp(link, "eventpoll", length) == 0)
 		return memory_strdup("epoll");
 	return memory_strndup(link, length);
+}
+
+// Names the lock that a sleeping thread waits for in futex(2), and who holds it.
+//
+// It goes by the words of the lock alone, which are read without a stop: the names of functions are
+// not known while sampling goes on. So a lock has no name unless it looks like one of the C
+// library's in all its parts (lock_claim.h).
+
+// The value of a lock's word while somebody waits for it, in the C library and in many other locks.
+enum { CONTENDED = 2 };
+
+static const struct target_thread *find_thread(const struct target *target, int tid)
+{
+	for (size_t i = 0; i < target->n_threads; i++)
+		if (target->threads[i]->tid == tid && !target->threads[i]->gone)
+			return target->threads[i];
+	return NULL;
+}
+
+static bool is_target_thread(void *context, int tid, bool is_shared)
+{
+	(void)is_shared; // a thread of another process is not looked for
+	return find_thread(context, tid) != NULL;
+}
+
+static bool is_contended(const struct lock_look *look)
+{
+	return (look->call.args[1] & FUTEX_CMD_MASK) == FUTEX_WAIT &&
+	       (uint32_t)look->call.args[2] == CONTENDED;
+}
+
+// Returns a new string, owned by the caller: "mutex 0x7f0012345678, held by "worker-2" 4711", as it
+// was when it was read; "the end of "worker-2" 4711" (pthread_join); or only the address of a lock
+// whose holder is not known. NULL: it may not be a lock.
+static char *lock_name_futex(const struct target *target, const struct target_thread *thread,
+                             struct holder_names *names)
+{
+	struct lock_look look = {.pid = target->pid, .tid = thread->tid, .call = thread->call};
+	char name[PROC_NAME_SIZE];
+	struct lock_claim claim;
+
+	lock_look_read_words(&look);
+	// pthread_join waits in the thread's own descriptor.
+	const bool is_join = look.thread_tid != 0;
+	lock_claim_read(&look, is_join ? LOCK_HINT_JOIN : LOCK_HINT_NONE, is_target_thread,
+	                (void *)target, &claim);
+	if (claim.owner && holder_names_read(names, target->pid, claim.owner, name))
+		return is_join ? memory_printf("the end of \"%s\" %d", name, claim.owner)
+		               : memory_printf("%s 0x%" PRIx64 ", held by \"%s\" %d",
+		                               lock_what_name(claim.what), claim.address, name,
+		                               claim.owner);
+	return is_contended(&look) ? memory_printf("0x%" PRIx64, look.call.args[0]) : NULL;
 }
 
 // True if the thread shares the descriptors of its process, as nearly all do. kcmp(2) takes half a
@@ -486,4 +541,22 @@ void wait_reasons_name_sockets(struct wait_reasons *waits, const struct target *
 	while (last && waits->n_unnamed > 0);
 	const int64_t end_ns = clock_now_ns();
 	waits->next_ns = end_ns + COST_FACTOR * (end_ns - now_ns);
+}
+
+enum { MAX_AGE_NS = 100 * NS_PER_MS };
+
+bool holder_names_read(struct holder_names *names, int pid, int tid, char ret[PROC_NAME_SIZE])
+{
+	const unsigned int place = (unsigned int)tid % N_HOLDER_NAMES;
+	const int64_t now_ns = clock_now_ns();
+
+	if (names->items[place].tid != tid || now_ns >= names->items[place].due_ns) {
+		names->items[place].tid = 0;
+		if (!proc_read_name(pid, tid, names->items[place].name))
+			return false;
+		names->items[place].tid = tid;
+		names->items[place].due_ns = now_ns + MAX_AGE_NS;
+	}
+	memcpy(ret, names->items[place].name, PROC_NAME_SIZE);
+	return true;
 }

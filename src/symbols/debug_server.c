@@ -85,6 +85,23 @@ static void *begin(struct debug_server *server)
 	return server->client;
 }
 
+struct error *debug_sources_init(struct debug_sources *sources, const char *const *directories,
+                                 bool asks_servers, bool shows_progress)
+{
+	*sources = (struct debug_sources){.directories = directories};
+	if (!asks_servers)
+		return NULL;
+	sources->server = &sources->own_server;
+	return debug_server_init(sources->server, getenv("DEBUGINFOD_URLS"), shows_progress);
+}
+
+void debug_sources_deinit(struct debug_sources *sources)
+{
+	if (sources->server)
+		debug_server_deinit(sources->server);
+	*sources = (struct debug_sources){0};
+}
+
 struct error *debug_server_init(struct debug_server *server, const char *urls, bool shows_progress)
 {
 	*server = (struct debug_server){.shows_progress = shows_progress, .left_ns = TOTAL_NS};

@@ -3,7 +3,7 @@
 //
 // libdw's own look-ups walk a unit again for each address, and rely on .debug_aranges to find it.
 // Here the map from address to unit is made from the units' own ranges, and a unit is walked once,
-// when the first address in it is asked for (dwarf_unit.h).
+// when the first address in it is asked for.
 #pragma once
 
 #include <stdbool.h>

@@ -2,8 +2,8 @@
 // split_package: the split units of a DWARF package file (.dwp), in which a linker's tool has
 // gathered the .dwo files of a program (DWARF 5, 7.3.5; for version 4
 // https://gcc.gnu.org/wiki/DebugFissionDWP). libdw 0.188 does not read those; nor does it look for
-// the .dwo files themselves where users keep them. For dwarf_unit
-// and dwarf_index only.
+// the .dwo files themselves where users keep them. For
+// dwarf_index only.
 #pragma once
 
 #include <stdbool.h>

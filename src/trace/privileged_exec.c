@@ -19,7 +19,6 @@
 #include "command_file.h"
 #include "memory.h"
 #include "proc.h"
-#include "script.h"
 #include "syscall_registers.h"
 #include "tracee_registers.h"
 

@@ -7,10 +7,32 @@
 
 #include "descriptor.h"
 #include "resident.h"
-#include "syscall_buffers.h"
 #include "syscall_rest.h"
 #include "syscall_table.h"
 #include "thread_signals.h"
+
+static bool read_all(const struct syscall_caller *caller, uint64_t address, void *ret, size_t size)
+{
+	return resident_read(NULL, caller->tid, address, ret, size);
+}
+
+bool syscall_read_buffers(const struct syscall_caller *caller, uint64_t address, uint64_t n,
+                          struct iovec *ret)
+{
+	return n <= SYSCALL_MAX_BUFFERS && read_all(caller, address, ret, n * sizeof(*ret));
+}
+
+bool syscall_read_message(const struct syscall_caller *caller, uint64_t address, struct msghdr *ret)
+{
+	return read_all(caller, address, ret, sizeof(*ret));
+}
+
+// Reads the head of a piece of control data.
+static bool syscall_read_control(const struct syscall_caller *caller, uint64_t address,
+                                 struct cmsghdr *ret)
+{
+	return read_all(caller, address, ret, sizeof(*ret));
+}
 
 bool syscall_message_lost_control(const struct syscall_rest *rest)
 {

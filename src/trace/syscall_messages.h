@@ -4,6 +4,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cmsghdr;
+struct iovec;
+struct msghdr;
+struct syscall_caller; // syscall_rest.h
 
 struct syscall_rest; // syscall_rest.h
 
@@ -28,3 +35,15 @@ void syscall_messages_take_error(const struct syscall_rest *rest);
 // True if the message's rest needs no control data. Descriptors go with the first byte; anything
 // else may be meant for each byte (a TLS record's type). A receiver may get some with the rest.
 bool syscall_message_needs_no_control(const struct syscall_rest *rest);
+
+// Reads the lists of buffers and the messages that a call names, from the memory
+// of the thread that makes it.
+enum { SYSCALL_MAX_BUFFERS = 1024 }; // UIO_MAXIOV
+
+// Reads a list of n buffers. False, as from the others, if it is not all resident, or too long.
+bool syscall_read_buffers(const struct syscall_caller *caller, uint64_t address, uint64_t n,
+                          struct iovec *ret);
+
+// Reads a message's head.
+bool syscall_read_message(const struct syscall_caller *caller, uint64_t address,
+                          struct msghdr *ret);

@@ -11,7 +11,6 @@
 #include "memory.h"
 #include "proc.h"
 #include "resident.h"
-#include "syscall_buffers.h"
 #include "syscall_messages.h"
 #include "syscall_numbers.h"
 #include "syscall_table.h"

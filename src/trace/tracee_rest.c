@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tracee_rest.h"
 
-#include "call_counts.h"
 #include "rescues.h"
+#include "run_stats.h"
 #include "syscall_mend.h"
 #include "tracee.h"
 #include "tracee_registers.h"

@@ -5,7 +5,6 @@
 #include "memory.h"
 #include "rule.h"
 #include "snapshot.h"
-#include "snapshot_copy.h"
 #include "unwind.h"
 
 void languages_look_in_file(struct module *module)

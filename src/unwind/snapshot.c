@@ -8,7 +8,6 @@
 
 #include "language.h"
 #include "maps.h"
-#include "snapshot_copy.h"
 
 enum {
 	// Threads that begin in different ways (Go's) have bases that lie a little apart. One that

@@ -16,7 +16,6 @@
 #include "snapshot.h"
 #include "stack_root.h"
 #include "unwind_entry.h"
-#include "unwind_step.h"
 
 enum {
 	MAX_SIGNAL_FRAMES = 32, // handlers nested in one stack

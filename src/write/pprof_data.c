@@ -9,7 +9,7 @@
 #include "gzip.h"
 #include "memory.h"
 #include "pprof_fields.h"
-#include "protobuf_cursor.h"
+#include "protobuf.h"
 #include "text.h"
 
 enum {

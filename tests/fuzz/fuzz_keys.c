@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is typed, or sent by a terminal that lies: keys, and what the screen of top makes of them.
-#include "debug_sources.h"
+#include "debug_server.h"
 #include "fuzz.h"
 #include "memory.h"
 #include "screen.h"

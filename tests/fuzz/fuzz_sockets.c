@@ -3,7 +3,6 @@
 #include "fuzz.h"
 #include "memory.h"
 #include "sockets.h"
-#include "tcp_peer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "debug_sources.h"
+#include "debug_server.h"
 #include "profile.h"
 #include "record_input.h"
 #include "top_json.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent_memory.h"
+#include "agent_cost.h"
 
 enum { BYTES = 32 << 20, PATIENCE_S = 60 };
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "holder_names.h"
+#include "wait_reasons.h"
 
 static void test_names(void **state)
 {

@@ -17,7 +17,6 @@
 #include "error.h"
 #include "idle_check.h"
 #include "machine_load.h"
-#include "woken.h"
 #include "sleeper.h"
 #include "target.h"
 #include "thread_sums.h"

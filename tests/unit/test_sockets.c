@@ -11,7 +11,6 @@
 
 #include "memory.h"
 #include "sockets.h"
-#include "tcp_peer.h"
 
 static const char tcp[] =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "go_layout.h"
 #include "memory.h"
 #include "rule.h"
 #include "x86_registers.h"

@@ -13,10 +13,8 @@
 #include "rule.h"
 #include "rule_step.h"
 #include "snapshot.h"
-#include "snapshot_copy.h"
 #include "symbol_table.h"
 #include "unwind.h"
-#include "unwind_step.h"
 
 enum {
 	// To find a value of pthread_setspecific in glibc's descriptor, or a thread's own variable.

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "go_layout.h"
+#include "go_code.h"
 #include "go_switch.h"
 
 struct module;

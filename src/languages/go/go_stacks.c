@@ -12,8 +12,7 @@
 #include "memory.h"
 #include "rule_step.h"
 #include "snapshot.h"
-#include "snapshot_copy.h"
-#include "unwind_step.h"
+#include "unwind.h"
 
 // What is kept of a process is a struct go_layout, as its stacks have shown it.
 

@@ -4,14 +4,14 @@
 // The runtime runs its own functions, and C's, on a stack that each thread has (g0), not on the
 // goroutine's. Where a stack was left is noted in its struct g; the thread's pointer g and its
 // struct m lead there (runtime/runtime2.go). The fields of struct g that assembly and the linker
-// know by their offsets have not moved since Go 1.5; the others (go_layout.h) are found in the
+// know by their offsets have not moved since Go 1.5; the others (go_code.h) are found in the
 // program's code. The target may write anything there, so it counts only if it fits together.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "go_layout.h"
+#include "go_code.h"
 
 struct resident;
 

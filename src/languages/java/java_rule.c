@@ -7,7 +7,7 @@
 #include "rule.h"
 #include "rule_step.h"
 #include "snapshot.h"
-#include "unwind_step.h"
+#include "unwind.h"
 
 // A frame, for the memory that a step needs of it; the step itself finds out the rest.
 static struct rule frame_up_to(unsigned int number, int64_t offset)

@@ -10,8 +10,7 @@
 #include "rule.h"
 #include "rule_step.h"
 #include "snapshot.h"
-#include "snapshot_copy.h"
-#include "unwind_step.h"
+#include "unwind.h"
 
 enum {
 	CFRAME_OFS_PREV = 32, // lj_frame.h

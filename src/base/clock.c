@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "clock_step.h"
-
 #include "clock.h"
 
 #define MIN_STEP_NS (100 * NS_PER_MS)
