@@ -35,7 +35,7 @@ bool java_heaps_read(const struct java_memory *memory, const struct java_layout 
                      struct java_heaps *ret)
 {
 	const uint64_t array = java_read_word(memory, layout->heaps);
-	int32_t length;
+	int32_t length = 0;
 
 	*ret = (struct java_heaps){.low = UINT64_MAX};
 	if (array == 0 ||
