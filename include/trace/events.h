@@ -44,6 +44,7 @@ void events_note_served(struct events *events);
 // was started with.
 void events_restore(const struct events *events, const struct origin *origin);
 
-// Call it when sampling is over and all is told or written. Forgets the signals that have come since
-// sampling ended. `unblocks`: gives them their usual effect again, to end a wait for a command.
+// Call it when sampling is over and all is told or written. Forgets the signals that have come
+// since sampling ended. `unblocks`: gives them their usual effect again, to end a wait for a
+// command.
 void events_deinit(struct events *events, bool unblocks);
