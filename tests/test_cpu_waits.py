@@ -37,6 +37,18 @@ class CpuWaits(harness.TestCase):
         self.assertEqual(len(found), 1, text)
         return found[0]
 
+    @harness.tried
+    def test_short_lives(self):
+        """Threads compute for 30 ms and nap for 70: few are found before they nap. What they used until then
+        counts."""
+        figures = os.path.join(self.directory(), "metrics.json")
+        run = harness.wrap([harness.fixture("clocked"), 1.5, "short", 100000, 2], "--metrics", figures, hz=19)
+        functions = [line.split() for line in run.stdout.decode().splitlines() if line.startswith("function")]
+        used_s = sum(float(cpu_s) for _, _, _, cpu_s, *_ in functions)
+        with open(figures, encoding="utf-8") as file:
+            told_s = json.load(file)["target_cpu_ns"] / 1e9
+        self.assertGreater(told_s, 0.6 * used_s, run.stderr)
+
     def check(self, target, cause, metrics):
         """The summary, a recording's report, its page, and top say the same. Returns the figures."""
         directory = self.directory()

@@ -28,6 +28,20 @@ void thread_info_begin_process(struct profile *profile, const struct target *tar
 	profile_begin_process(profile, target->pid, name, now_ns);
 }
 
+// Notes that the thread was born at since_ns or later, if it was: it is new in a later tick than
+// the first, and has had no more time than that. So what it used before it was found counts, which
+// is most of a short life.
+static void note_birth(struct profile *profile, const struct target_thread *thread,
+                       int64_t since_ns)
+{
+	const struct thread_figures none = {.at_ns = since_ns};
+	const int64_t lived_ns = (int64_t)(thread->last.cpu_ns + thread->last.delay_ns);
+	const bool is_first = profile->start_ns == 0 || since_ns <= profile->start_ns;
+
+	if (!is_first && thread->has_schedstat && lived_ns <= clock_now_ns() - since_ns)
+		profile_note_figures(profile, thread->account.own, &none);
+}
+
 void thread_info_add(struct profile *profile, const struct target *target, size_t n_new,
                      int64_t now_ns)
 {
@@ -40,6 +54,7 @@ void thread_info_add(struct profile *profile, const struct target *target, size_
 		    profile_add_thread(profile, target->pid, thread->tid, name, now_ns);
 		thread->account.thread = thread->account.own;
 		thread->account.until_ns = now_ns;
+		note_birth(profile, thread, now_ns);
 		thread_info_note_kernel_figures(profile, thread, clock_now_ns());
 		thread->name_age_ns = FIRST_NAME_NS;
 		thread->name_due_ns = now_ns + thread->name_age_ns;

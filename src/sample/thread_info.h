@@ -14,7 +14,8 @@ struct target_thread;
 void thread_info_begin_process(struct profile *profile, const struct target *target,
                                int64_t now_ns);
 
-// Adds the target's last n_new threads to the profile, first seen at now_ns.
+// Adds the target's last n_new threads to the profile, first seen at now_ns. The CPU time of one
+// that was born since then counts from its birth.
 void thread_info_add(struct profile *profile, const struct target *target, size_t n_new,
                      int64_t now_ns);
 
