@@ -15,6 +15,9 @@
 
 #include "profile.h"
 
+// Threads with fewer samples are not weighed.
+enum { WEIGHTS_MIN_TICKS = 16 };
+
 enum weight_class {
 	WEIGHT_RUNNING,  // on a CPU
 	WEIGHT_RUNNABLE, // waiting for a CPU

@@ -31,6 +31,10 @@ struct summary_counts {
 	int64_t running_ns;            // for how long the samples found threads running
 	bool knows_cpu;                // the next two are known
 	int64_t cpu_ns, delay_ns;      // as the kernel counted: on a CPU, waiting for one
+	// Of threads that are not weighed (weights.h), as they have too few samples. The kernel's
+	// count of these lacks what came after their last tick.
+	int64_t short_wall_ns, short_running_ns, short_cpu_ns;
+	int64_t wall_ns; // of all
 };
 
 struct summary_counts summary_count(const struct profile *profile);

@@ -7,7 +7,6 @@
 #include "memory.h"
 
 enum {
-	MIN_TICKS = 16,
 	LEAST_PERIODS = 10,    // of a class: with a mean of ten, one in 22,000 has no sample
 	MAX_CHANCE_SHARE = 50, // of all time: a 50th
 	SIGMAS = 4,
@@ -42,7 +41,8 @@ static bool divide(const struct weight_sums *sums, const struct thread_figures *
 	const double counted_ns = (double)(to->at_ns - from->at_ns);
 
 	if (from->at_ns == 0 || counted_ns <= 0 || 2 * counted_ns < total_ns ||
-	    sums->ticks < MIN_TICKS || to->cpu_ns < from->cpu_ns || to->delay_ns < from->delay_ns)
+	    sums->ticks < WEIGHTS_MIN_TICKS || to->cpu_ns < from->cpu_ns ||
+	    to->delay_ns < from->delay_ns)
 		return false;
 	// What the sampler takes from a thread is time in which it would have run.
 	const double displaced_ns = (double)(to->displaced_ns - from->displaced_ns);

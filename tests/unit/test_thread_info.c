@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// thread_info: when names are read, and of whom.
+// thread_info: when names are read, and of whom; and what a new thread has used already.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "memory.h"
 #include "profile.h"
 #include "target.h"
@@ -175,6 +176,35 @@ static void test_pid_used_again(void **state)
 	end_process(pid);
 }
 
+// Returns the CPU time that counts of a thread that has used used_ns when it is found, in a tick
+// for the time since since_ns.
+static int64_t counted_ns(int64_t start_ns, int64_t since_ns, int64_t used_ns)
+{
+	profile = (struct profile){.start_ns = start_ns};
+	thread = (struct target_thread){
+	    .tid = getpid(), .has_schedstat = true, .last = {.cpu_ns = (uint64_t)used_ns}};
+	target = (struct target){.pid = getpid(), .task_fd = -1};
+	*array_push(target.threads, target.n_threads, target.threads_capacity) = &thread;
+	thread_info_add(&profile, &target, 1, since_ns);
+	const int64_t counted_ns = profile.threads[0].kernel_cpu_ns;
+	free(target.threads);
+	profile_deinit(&profile);
+	return counted_ns;
+}
+
+// What a thread used since the last tick counts. An older one has used more than the time since
+// then, or is found in the first tick.
+static void test_used_before_it_was_found(void **state)
+{
+	const int64_t now_ns = clock_now_ns(), since_ns = now_ns - 100LL * MS;
+
+	(void)state;
+	assert_int_equal(counted_ns(since_ns - MS, since_ns, 5 * MS), 5 * MS);
+	assert_int_equal(counted_ns(since_ns - MS, since_ns, 3600000LL * MS), 0);
+	assert_int_equal(counted_ns(since_ns, since_ns, 5 * MS), 0);
+	assert_int_equal(counted_ns(0, since_ns, 5 * MS), 0); // before the first tick
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +213,7 @@ int main(void)
 	    cmocka_unit_test_teardown(test_read_each_second_in_the_end, free_all),
 	    cmocka_unit_test_teardown(test_born_in_a_pause, free_all),
 	    cmocka_unit_test_teardown(test_pid_used_again, free_all),
+	    cmocka_unit_test(test_used_before_it_was_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
