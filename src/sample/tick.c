@@ -27,9 +27,9 @@ enum {
 	MAX_WAIT_ALL_SHARE = 4,    // and at most this part of a period
 	MAX_IDLE_TICKS = 16,       // ticks in a row whose counting may be put off
 	LONG_ASLEEP_NS = 500000000,
-	MAX_TAKEN_NS = 100000, // at once by the sampler; what lasts longer is others' doing
-	MAX_LOOKS_AGAIN = 24,  // at threads whose stacks go on elsewhere, in a tick
-	MAX_LISTINGS = 4,      // in a tick, while threads are born
+	MAX_HELD_NS = 100000, // by a stop; what lasts longer is others' doing
+	MAX_LOOKS_AGAIN = 24, // at threads whose stacks go on elsewhere, in a tick
+	MAX_LISTINGS = 4,     // in a tick, while threads are born
 	ASK_AGAIN_TICKS = 8,
 };
 
@@ -588,11 +588,18 @@ static bool put_off(const struct ticker *ticker, const struct stop *stop, enum s
 	return thread->look_again;
 }
 
-static int64_t limit_taken(int64_t ns)
+static int64_t limit(int64_t ns, int64_t most_ns)
 {
 	if (ns < 0)
 		return 0;
-	return ns < MAX_TAKEN_NS ? ns : MAX_TAKEN_NS;
+	return ns < most_ns ? ns : most_ns;
+}
+
+// Returns for how long the sampler has run since the tick began. It was on a thread's CPU for no
+// longer than that.
+static int64_t ran_in_tick(const struct ticker *ticker)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - ticker->begin_cpu_ns;
 }
 
 // Notes what the kernel has counted by the stop; and, of a thread that ran, what the stop took from
@@ -603,8 +610,8 @@ static void note_stop(struct ticker *ticker, const struct stop *stop)
 	const int64_t delay_ns = (int64_t)(stop->stopped.delay_ns - stop->asked.delay_ns);
 
 	if (stop->state == THREAD_RUNNING) {
-		thread->held_ns += limit_taken(stop->released_ns - stop->found_ns);
-		thread->displaced_ns += limit_taken(delay_ns);
+		thread->held_ns += limit(stop->released_ns - stop->found_ns, MAX_HELD_NS);
+		thread->displaced_ns += limit(delay_ns, ran_in_tick(ticker));
 		thread->released_ns = stop->released_ns;
 		thread->released_delay_ns = (int64_t)stop->stopped.delay_ns;
 	}
@@ -622,7 +629,7 @@ static void settle_release(const struct ticker *ticker, struct target_thread *th
 
 	if (thread->released_ns == 0)
 		return;
-	thread->displaced_ns += limit_taken(waited_ns < most_ns ? waited_ns : most_ns);
+	thread->displaced_ns += limit(waited_ns, limit(most_ns, ticker->cpu_ns));
 	thread->released_ns = 0;
 }
 
@@ -1135,6 +1142,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 {
 	struct target *target = ticker->target;
 
+	ticker->begin_cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	ticker->n_others = machine_load_read(ticker->setup->load, &ticker->last_pid);
 	if (is_idle(ticker) && !tasks_is_looking(ticker)) {
 		note_idle_tick(ticker, stretch);
@@ -1168,6 +1176,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 	wait_reasons_name_sockets(&ticker->waits, target, false);
 	target_attend(target, 0);
 	ticker->ended_ns = clock_now_ns();
+	ticker->cpu_ns = ran_in_tick(ticker);
 	return target->n_threads > 0;
 }
 

@@ -70,12 +70,13 @@ struct ticker {
 	long last_pid;     // that the machine has given out last; -1: not known
 	long n_running;    // how many of this process's threads do, of those looked at so far
 	int64_t ended_ns;  // when the last tick was over
-	bool started;      // primed, or a tick was taken
-	bool all_asleep;   // at the last tick, all threads were
-	uint64_t n_idle_ticks; // idle ticks, up to the last one, that are not counted yet
-	bool counting;         // it is counting the stops that are over
-	bool looks_again;      // it is in a tick, and may stop a thread again in it
-	bool held_at_exec;     // the target is a command that the profiler holds
+	int64_t begin_cpu_ns, cpu_ns; // the sampler's CPU time when it began, and in it
+	bool started;                 // primed, or a tick was taken
+	bool all_asleep;              // at the last tick, all threads were
+	uint64_t n_idle_ticks;        // idle ticks, up to the last one, that are not counted yet
+	bool counting;                // it is counting the stops that are over
+	bool looks_again;             // it is in a tick, and may stop a thread again in it
+	bool held_at_exec;            // the target is a command that the profiler holds
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup);
