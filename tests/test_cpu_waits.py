@@ -37,7 +37,6 @@ class CpuWaits(harness.TestCase):
         self.assertEqual(len(found), 1, text)
         return found[0]
 
-    @harness.tried
     def test_short_lives(self):
         """Threads compute for 30 ms and nap for 70: few are found before they nap. What they used until then
         counts."""

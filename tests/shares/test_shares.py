@@ -124,7 +124,6 @@ class AsRoot(Programs, SharesCase):
 class AsUser(Programs, SharesCase):
     who = "user"
 
-    @tried
     def test_short_threads(self):
         """Beside threads that compute, a user's ticks are late, and nothing corrects what is seen of short lives."""
         _, run = cases.profile("threads of 15 ms", self.who, 1, HZ, 1.5, seed=7)
