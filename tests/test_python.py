@@ -162,6 +162,52 @@ class Python(harness.TestCase):
                     self.assertEqual(lines, [77])
                 target.end()
 
+    def test_replaced(self):
+        """A library's own loop: pyston_lite's is known; of another one it is said that no function is shown."""
+        code = (
+            "#include <Python.h>\n"
+            "#include <frameobject.h>\n"
+            "#include <unistd.h>\n"
+            "PyObject *NAME(PyThreadState *thread, PyFrameObject *frame, int flag)\n"
+            "{\n"
+            "    thread->frame = frame;\n"
+            "#if PY_MINOR_VERSION >= 10\n"
+            "    CFrame call = {.previous = thread->cframe};\n"
+            "    thread->cframe = &call;\n"
+            "#endif\n"
+            "    PyEval_SaveThread();\n"
+            "    if (write(1, \"ready\\n\", 6) == 6)\n"
+            "        for (;;) pause();\n"
+            "    return (PyObject *)frame;\n"
+            "}\n"
+            "void begin(void) { _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), NAME); }\n"
+        )
+        script = (
+            "import _thread, ctypes, sys, time\n"
+            "def hidden(): pass\n"
+            "ctypes.PyDLL(sys.argv[1]).begin()\n"
+            "_thread.start_new_thread(hidden, ())\n"
+            "time.sleep(300)\n"
+        )
+        found = {name: other for name, other in OTHERS.items() if int(name.split(".")[1]) in (9, 10)}
+        for name, (python, env) in found.items():
+            for library, function in (("pyston_lite", "_PyEval_EvalFrame_AOT_Interpreter"), ("other", "evaluate")):
+                with self.subTest(name, library=library):
+                    path = os.path.join(self.directory(), library + ".so")
+                    headers = "-I" + sysconfig_of(python)["INCLUDEPY"]
+                    command = ["cc", "-O1", "-shared", "-fPIC", "-DNAME=" + function, headers, "-xc", "-", "-o", path]
+                    subprocess.run(command, input=code, encoding="ascii", check=True)
+                    target = self.start(python, "-c", script, path, env=env)
+                    run = attach(target, duration="0.2")
+                    stacks = [sample.stack for sample in run.pprof.samples if "pause" in sample.stack]
+                    self.assertTrue(stacks)
+                    for stack in stacks:
+                        self.assertEqual("hidden" in stack, library == "pyston_lite", stack)
+                        self.assertEqual(function in stack, library == "other", stack)
+                    said = "the interpreter's own loop does not run them" in run.stderr
+                    self.assertEqual(said, library == "other", run.stderr)
+                    target.end()
+
     def test_second(self):
         """A library that has begun an interpreter of its own is named; one that lies idle is not."""
         code = (

@@ -29,6 +29,7 @@ enum runtime_fault {
 	RUNTIME_FAULT_UNREADABLE, // it could not be read, or is not in memory
 	RUNTIME_FAULT_TOO_DEEP,   // more frames than are read
 	RUNTIME_FAULT_NO_PLACE,   // they do not fit the machine's frames
+	RUNTIME_FAULT_NO_LOOP,    // among those is no loop that executes them
 	RUNTIME_FAULT_UNNAMED,    // a function was gone before its name was read
 	N_RUNTIME_FAULTS,
 };

@@ -457,10 +457,10 @@ static void print_unread_java(const struct run_stats *stats)
 		        (uintmax_t)stats->unnamed_java, text_plural(stats->unnamed_java));
 }
 
-void summary_print_unread(const struct run_stats *stats)
+static void print_unread_python(const struct run_stats *stats)
 {
-	if (stats->goroutines.version[0])
-		print_unread_go(&stats->goroutines);
+	const uint64_t n_replaced = stats->runtime_faults[RUNTIME_FAULT_NO_LOOP];
+
 	if (stats->unknown_python > 0)
 		fprintf(
 		    stderr,
@@ -471,6 +471,12 @@ void summary_print_unread(const struct run_stats *stats)
 		fputs("profiler: a Python is not known to this profiler: only the interpreter's "
 		      "frames are shown\n",
 		      stderr);
+	if (n_replaced > 0)
+		fprintf(
+		    stderr,
+		    "profiler: %ju stack%s without the frames of Python: the interpreter's own "
+		    "loop does not run them, so a library has probably replaced it (eval_frame)\n",
+		    (uintmax_t)n_replaced, text_plural(n_replaced));
 	if (stats->other_python[0]) {
 		_cleanup_free_ char *other = text_clean(
 		    stats->other_python, strlen(stats->other_python), sizeof(stats->other_python));
@@ -478,6 +484,13 @@ void summary_print_unread(const struct run_stats *stats)
 		        "profiler: %s has a Python of its own: its functions are not shown\n",
 		        other);
 	}
+}
+
+void summary_print_unread(const struct run_stats *stats)
+{
+	if (stats->goroutines.version[0])
+		print_unread_go(&stats->goroutines);
+	print_unread_python(stats);
 	print_unread_java(stats);
 }
 

@@ -105,7 +105,15 @@ static enum python_native native_at(const struct merge *merge, size_t i)
 
 static bool is_loop_at(const struct merge *merge, size_t i)
 {
-	return native_at(merge, i) == PYTHON_NATIVE_EVAL;
+	const enum python_native native = native_at(merge, i);
+
+	return native == PYTHON_NATIVE_EVAL || native == PYTHON_NATIVE_EVAL_JIT;
+}
+
+// True if the stack's i-th frame is a part of the loop's call that is the next one.
+static bool is_inner_loop(const struct merge *merge, size_t i)
+{
+	return is_loop_at(merge, i) && i + 1 < merge->stack->n && is_loop_at(merge, i + 1);
 }
 
 static bool ends_group(const struct python_layout *layout, const struct python_frame *frame)
@@ -267,6 +275,15 @@ static bool has_word(const struct snapshot *snapshot, uint64_t low, uint64_t hig
 	return false;
 }
 
+static bool is_made_code(const struct merge *merge, size_t i)
+{
+	const struct python *python = merge->python;
+	const uint32_t location = merge->stack->locations[i];
+
+	return module_is_jit(
+	    python->natives.modules->items[python->setup->profile->locations[location].module]);
+}
+
 // Finds the group of the call of the loop that is the stack's i-th frame. Each chain's groups are
 // found one after the other, as a call has words of its callers' in its frame, too; before the
 // call's own there may be linked ones. What a thread's newest state calls is within what others
@@ -277,12 +294,15 @@ static void anchor_call(struct merge *merge, size_t i, uint32_t *n_found)
 	const struct python_frame *frames = python_note_frames(note);
 	const struct unwound *stack = merge->stack;
 	const uint64_t high = i + 1 < stack->n ? stack->sps[i + 1] : stack->last_sp;
+	size_t low = i; // parts of the loop's, and code that it has made, have the word, too
 
+	while (low > 0 && (is_made_code(merge, low - 1) || is_inner_loop(merge, low - 1)))
+		low--;
 	for (size_t c = note->n_chains; c-- > 0;) {
 		const struct python_chain *chain = &note->chains[c];
 		struct group *groups = &merge->groups[chain->first_frame];
 		uint32_t last = n_found[c];
-		while (last < chain->n_frames && !has_word(merge->snapshot, stack->sps[i], high,
+		while (last < chain->n_frames && !has_word(merge->snapshot, stack->sps[low], high,
 		                                           frames[groups[last].first].address))
 			last = may_be_linked(merge, &frames[groups[last].first]) ? last + 1
 			                                                         : chain->n_frames;
@@ -316,7 +336,7 @@ static void anchor_by_words(struct merge *merge)
 	for (size_t i = 0; i < merge->n_groups; i++)
 		merge->groups[i].anchor = UINT64_MAX;
 	for (size_t i = 0; i < stack->n; i++)
-		if (is_loop_at(merge, i))
+		if (is_loop_at(merge, i) && !is_inner_loop(merge, i))
 			anchor_call(merge, i, n_found);
 	for (size_t c = 0; c < merge->note->n_chains; c++)
 		anchor_outermost(merge, &merge->note->chains[c], n_found[c]);
@@ -396,15 +416,6 @@ static bool belongs_to(const struct merge *merge, const struct group *group, siz
 	return is_called_by(merge, group, i);
 }
 
-static bool is_made_code(const struct merge *merge, size_t i)
-{
-	const struct python *python = merge->python;
-	const uint32_t location = merge->stack->locations[i];
-
-	return module_is_jit(
-	    python->natives.modules->items[python->setup->profile->locations[location].module]);
-}
-
 // True if the stack's i-th frame is code that the interpreter has made: the loop's own, by its JIT,
 // or what leads to the loop, with a name for each function (python -X perf). `next` is the next
 // group that is to be placed: what it belongs to is a loop, too (a part of it that has no name).
@@ -422,6 +433,7 @@ static bool is_loops_code(const struct merge *merge, size_t i, size_t next)
 		return true;
 	return i < stack->n &&
 	       (native_at(merge, i) == PYTHON_NATIVE_MAKES_CODE ||
+	        native_at(merge, i) == PYTHON_NATIVE_EVAL_JIT ||
 	        (merge->python->layout.minor >= FIRST_WITH_JIT && is_loop_at(merge, i)));
 }
 
@@ -431,7 +443,7 @@ static bool is_shown(struct merge *merge, size_t i, size_t next, bool is_loop)
 
 	if (frames != RUNTIME_FRAMES_AUTO)
 		return frames == RUNTIME_FRAMES_ALL;
-	if (is_loop || is_loops_code(merge, i, next))
+	if (is_loop || is_inner_loop(merge, i) || is_loops_code(merge, i, next))
 		return false;
 	const enum python_native native = native_at(merge, i);
 	return native != PYTHON_NATIVE_PLUMBING && native != PYTHON_NATIVE_MAKES_CODE;
@@ -504,6 +516,13 @@ static bool shows_loop(struct merge *merge)
 	return find_last_loop(merge) != 0;
 }
 
+static void count_no_place(struct merge *merge)
+{
+	const bool is_known = shows_loop(merge) || merge->stack->end != STACK_COMPLETE;
+
+	count_fault(merge->python, is_known ? RUNTIME_FAULT_NO_PLACE : RUNTIME_FAULT_NO_LOOP);
+}
+
 // The stack of a greenlet ends where that began.
 static void end_at_greenlet(struct python *python, struct unwound *stack)
 {
@@ -565,7 +584,7 @@ static void put_all(struct merge *merge)
 
 	python->n_locations = 0;
 	if (!place(merge)) {
-		count_fault(python, RUNTIME_FAULT_NO_PLACE);
+		count_no_place(merge);
 		return;
 	}
 	merge->is_partial |= python_cut(python, merge->n_max, stack);
@@ -613,8 +632,9 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 	merge.groups = groups;
 	find_groups(&merge);
 	if (merge.n_groups == 0) {
-		if (shows_loop(&merge)) // of a call that has no frame yet
-			count_fault(python, RUNTIME_FAULT_NO_PLACE);
+		// A call has no frame yet; or (3.10) the frames have no call.
+		if (shows_loop(&merge) || (python->layout.minor == 10 && note->n_frames > 0))
+			count_no_place(&merge);
 		return true;
 	}
 	if (groups[0].interp_id != note->chains[0].interp_id)

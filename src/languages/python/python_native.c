@@ -11,6 +11,11 @@
 
 static const char eval_name[] = "_PyEval_EvalFrameDefault";
 
+// Up to 3.10 the library pyston_lite replaces the loop: by up to three functions, which call each
+// other.
+static const char pyston_name[] = "_PyEval_EvalFrame_AOT";
+static const char pyston_jit_name[] = "_PyEval_EvalFrame_AOT_JIT";
+
 // Beginnings of names. What does something that a program asked for (list.sort, import, exec) is
 // not among them.
 static const char *const plumbing[] = {
@@ -151,7 +156,9 @@ static void look_up(void *context)
 	look_up->kind = name ? PYTHON_NATIVE_OTHER : PYTHON_NATIVE_PLUMBING;
 	if (!name)
 		return;
-	if (begins_with(name, eval_name))
+	if (begins_with(name, pyston_jit_name))
+		look_up->kind = PYTHON_NATIVE_EVAL_JIT;
+	else if (begins_with(name, eval_name) || begins_with(name, pyston_name))
 		look_up->kind = PYTHON_NATIVE_EVAL;
 	else if (begins_with(name, "take_gil"))
 		look_up->kind = PYTHON_NATIVE_TAKE_GIL;
@@ -164,6 +171,16 @@ static void look_up(void *context)
 		look_up->kind = PYTHON_NATIVE_PLUMBING;
 }
 
+// What to ask of a file that is not the interpreter's; NULL: nothing.
+static void (*question_of(const struct module *module))(void *)
+{
+	if (module->kind != MODULE_FILE)
+		return NULL;
+	if (strstr(module->path, "greenlet"))
+		return look_up_greenlet;
+	return strstr(module->path, "/pyston_lite") ? look_up : NULL;
+}
+
 static enum python_native find(const struct python_natives *natives,
                                const struct location *location)
 {
@@ -171,8 +188,9 @@ static enum python_native find(const struct python_natives *natives,
 	struct look_up wanted = {module, location->address, PYTHON_NATIVE_OTHER};
 
 	if (module != natives->module) {
-		if (module->kind == MODULE_FILE && strstr(module->path, "greenlet"))
-			module_guard(module, look_up_greenlet, &wanted, MODULE_FOR_NAMES);
+		void (*const ask)(void *) = question_of(module);
+		if (ask)
+			module_guard(module, ask, &wanted, MODULE_FOR_NAMES);
 		return wanted.kind;
 	}
 	if (location->address - natives->eval < natives->eval_bytes)

@@ -17,6 +17,7 @@ enum python_native {
 	PYTHON_NATIVE_GREENLET,   // begins a greenlet on another one's stack
 	PYTHON_NATIVE_GREENLETS,  // the rest of that library
 	PYTHON_NATIVE_EVAL,       // the loop that executes Python's code
+	PYTHON_NATIVE_EVAL_JIT,   // another one, which calls code that it has made (pyston_lite)
 	PYTHON_NATIVE_MAKES_CODE, // calls code that the interpreter has made: its JIT's,
 	                          // trampolines
 	PYTHON_NATIVE_PLUMBING,   // leads from one function's call to the next, or to the first one
