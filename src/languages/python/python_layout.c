@@ -194,7 +194,7 @@ static const struct python_layout layouts[] = {
 // Which words of _Py_DebugOffsets are what.
 struct debug_words {
 	int minor;
-	uint8_t interpreters, interp_next, interp_threads, interp_gil, interp_codes, interp_gc;
+	uint8_t interpreters, interp_next, interp_threads, interp_gil, interp_gc;
 	uint8_t gil; // in the interpreter; further on: locked, holder
 	uint8_t gc_collecting;
 	uint8_t thread_next, thread_interp, thread_frame, thread_id, thread_native_id, thread_chunk;
@@ -205,12 +205,11 @@ struct debug_words {
 };
 
 static const struct debug_words debug_words[] = {
-    {13, 5,  8,  9,  14, 0,  10, 15, 72, 21, 22, 23, 24,
-     25, 26, 29, 30, 31, 33, 0,  35, 43, 0,  45, 65, 68},
-    {14, 5,  8,  9,  15, 20, 11, 16, 82, 24, 25, 26, 27,
-     28, 29, 32, 33, 34, 36, 38, 40, 48, 49, 51, 75, 78},
-    {15, 5,  8,  9,  15, 20, 11, 16, 95, 24, 25, 26, 30,
-     31, 32, 40, 41, 42, 44, 46, 48, 56, 57, 59, 87, 90},
+    {13, 5, 8, 9, 14, 10, 15, 72, 21, 22, 23, 24, 25, 26, 29, 30, 31, 33, 0, 35, 43, 0, 45, 65, 68},
+    {14, 5,  8,  9,  15, 11, 16, 82, 24, 25, 26, 27, 28,
+     29, 32, 33, 34, 36, 38, 40, 48, 49, 51, 75, 78},
+    {15, 5,  8,  9,  15, 11, 16, 95, 24, 25, 26, 30, 31,
+     32, 40, 41, 42, 44, 46, 48, 56, 57, 59, 87, 90},
 };
 
 const struct python_layout *python_layout_of(int minor)
@@ -232,16 +231,9 @@ static uint64_t word(const uint8_t *offsets, size_t i)
 // False: an offset is larger than its object can be.
 static bool is_sane(const uint8_t *offsets, const struct debug_words *words)
 {
-	const uint8_t large[] = {words->interpreters,
-	                         words->interp_next,
-	                         words->interp_threads,
-	                         words->interp_gil,
-	                         words->interp_codes,
-	                         words->interp_gc,
-	                         words->gil,
-	                         words->gil + LOCKED,
-	                         words->gil + HOLDER,
-	                         ID_WORD};
+	const uint8_t large[] = {words->interpreters, words->interp_next,  words->interp_threads,
+	                         words->interp_gil,   words->interp_gc,    words->gil,
+	                         words->gil + LOCKED, words->gil + HOLDER, ID_WORD};
 	const uint8_t small[] = {
 	    words->thread_next,    words->thread_interp,    words->thread_frame,
 	    words->thread_id,      words->thread_native_id, words->thread_chunk,
@@ -271,7 +263,6 @@ static void fill_interpreter(const uint8_t *offsets, const struct debug_words *w
 	ret->interp_next = OFFSET(interp_next);
 	ret->interp_threads = OFFSET(interp_threads);
 	ret->interp_gil = OFFSET(interp_gil);
-	ret->interp_codes = words->interp_codes ? OFFSET(interp_codes) : 0;
 	ret->interp_id = (uint32_t)word(offsets, ID_WORD);
 	ret->interp_collecting = OFFSET(interp_gc) + OFFSET(gc_collecting);
 	ret->gil_locked = (uint32_t)(word(offsets, words->gil + LOCKED) - OFFSET(gil));

@@ -24,7 +24,7 @@ struct python_layout {
 	bool is_guess; // of a later version, of which the newest known one's order was taken
 	bool free_threaded;
 	uint32_t interpreters; // in _PyRuntime: the first one's address; 3.6 has a variable for it
-	uint32_t interp_next, interp_threads, interp_codes; // the last: code_object_generation
+	uint32_t interp_next, interp_threads;
 	uint32_t thread_next, thread_interp, thread_frame;
 	uint32_t thread_cframe, thread_root_cframe; // 3.10-3.12
 	uint32_t thread_id, thread_native_id;       // pthread_self, gettid
