@@ -254,41 +254,50 @@ class Python(harness.TestCase):
                         self.assertEqual([f for f in made if "pysleep" not in f], [])
                     target.end()
 
-    def test_linked_in(self):
-        """An interpreter that is a part of the program, which exports nothing."""
-        config = sysconfig_of(PYTHON)
+    def start_linked_in(self, python, strip=False):
+        """A program that an interpreter is a part of, which exports nothing; None: its library is not there."""
+        config = sysconfig_of(python)
         library = os.path.join(config["LIBPL"], config["LIBRARY"])
         if not os.path.exists(library):
-            self.skipTest("Debian's python3-dev is not there")
-        directory = self.directory()
-        source, script, program = (os.path.join(directory, n) for n in ("p.c", "s.py", "p"))
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(
-                "#include <Python.h>\n"
-                "int main(int argc, char **argv)\n"
-                "{\n"
-                "    FILE *file = fopen(argv[1], \"r\");\n"
-                "    Py_InitializeEx(0);\n"
-                "    return file ? PyRun_SimpleFile(file, argv[1]) : 1;\n"
-                "}\n"
-            )
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(
-                "import time\n"
-                "def outer(): inner()\n"
-                "def inner():\n"
-                "    print('ready', flush=True)\n"
-                "    time.sleep(300)\n"
-                "outer()\n"
-            )
-        subprocess.run(
-            ["cc", "-no-pie", "-o", program, source, "-I" + config["INCLUDEPY"], library]
-            + (config["LIBS"] + " -lexpat -lz -lm").split(),
-            check=True,
+            return None
+        program = os.path.join(self.directory(), "p")
+        code = (
+            "#include <Python.h>\n"
+            "int main(int argc, char **argv)\n"
+            "{\n"
+            "    Py_InitializeEx(0);\n"
+            "    return PyRun_SimpleString(argv[1]);\n"
+            "}\n"
         )
-        for sample in attach(self.start(program, script)).pprof.samples:
+        script = (
+            "import time\n"
+            "def outer(): inner()\n"
+            "def inner():\n"
+            "    print('ready', flush=True)\n"
+            "    time.sleep(300)\n"
+            "outer()\n"
+        )
+        command = ["cc", "-no-pie", "-o", program, "-xc", "-", "-xnone", "-I" + config["INCLUDEPY"], library]
+        libraries = (config["LIBS"] + " -lexpat -lz -lm").split()
+        subprocess.run(command + libraries + strip * ["-s"], input=code, encoding="ascii", check=True)
+        return self.start(program, script)
+
+    def test_linked_in(self):
+        """An interpreter that is a part of the program, which exports nothing."""
+        target = self.start_linked_in(PYTHON)
+        if not target:
+            self.skipTest("Debian's python3-dev is not there")
+        for sample in attach(target).pprof.samples:
             at = sample.stack.index("<module>")
             self.assertEqual(sample.stack[at : at + 3], ("<module>", "outer", "inner"))
+
+    def test_stripped(self):
+        """Likewise, without a symbol table: from 3.13 on it is said that there is one."""
+        for name, (python, _) in OTHERS.items():
+            target = self.start_linked_in(python, strip=True) if int(name.split(".")[1]) >= 13 else None
+            if target:
+                said = "Python are not shown: the interpreter in the program has no symbols"
+                self.assertIn(said, attach(target, duration="0.2").stderr)
 
     def test_found_early(self):
         """Since 3.13 the interpreter tells its version itself, by what it has not touched yet when its

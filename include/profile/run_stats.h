@@ -94,6 +94,7 @@ struct run_stats {
 	uint64_t unnamed_java; // frames whose method was gone before its name was read
 	int unknown_python;    // the minor version of one that is not known; -1: not told; 0: none
 	int guessed_python;    // likewise, of one that is read as the newest known one; 0: none
+	bool stripped_python;  // one is linked into the program, without symbols
 	char other_python[64]; // a further file with an interpreter, which is not read; "": none
 	struct run_goroutines goroutines;
 	bool pages_hidden;  // the kernel does not show which pages are in memory

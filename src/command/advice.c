@@ -177,7 +177,8 @@ static void advise_on_others(const struct nameless *nameless, bool asked_servers
 	if (nameless->n_made > nameless->by_module[worst])
 		add_line(advice, memory_printf("%d %% of the samples have no function names, "
 		                               "mostly in code that is in no file: a runtime can "
-		                               "name it in /tmp/perf-PID.map, as for perf",
+		                               "name it in /tmp/perf-PID.map, as for perf; "
+		                               "unpack a packed program (UPX)",
 		                               percent));
 	else if (nameless->by_module[worst] > 0) // else in no code that is known
 		add_line(advice,

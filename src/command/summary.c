@@ -471,6 +471,10 @@ static void print_unread_python(const struct run_stats *stats)
 		fputs("profiler: a Python is not known to this profiler: only the interpreter's "
 		      "frames are shown\n",
 		      stderr);
+	if (stats->stripped_python)
+		fputs("profiler: functions of Python are not shown: the interpreter in the program "
+		      "has no symbols (keep the program's symbol table)\n",
+		      stderr);
 	if (n_replaced > 0)
 		fprintf(
 		    stderr,

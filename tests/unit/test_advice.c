@@ -214,9 +214,11 @@ static void test_unknown_compiler(void **state)
 	(void)state;
 	report_fixture_init(&f);
 	add_samples(&f, THREAD_RUNNING, "n..", ANONYMOUS);
-	assert_advice(&f, false,
-	              "100 % of the samples have no function names, mostly in code that is in no "
-	              "file: a runtime can name it in /tmp/perf-PID.map, as for perf");
+	assert_advice(
+	    &f, false,
+	    "100 % of the samples have no function names, mostly in code that is in no "
+	    "file: a runtime can name it in /tmp/perf-PID.map, as for perf; unpack a packed "
+	    "program (UPX)");
 	report_fixture_deinit(&f);
 }
 

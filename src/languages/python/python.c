@@ -57,6 +57,13 @@ static void find_named(void *context)
 	                                       &named->address);
 }
 
+static void find_runtime_section(void *context)
+{
+	struct named *named = context;
+
+	named->found = module_find_section(named->module, named->name, &named->address);
+}
+
 static bool open_file(struct search *search)
 {
 	struct address_space *space = search->setup->space;
@@ -253,6 +260,10 @@ static struct python *find_linked_in(const struct runtimes_setup *setup, int tid
 		find_current(&search, &found);
 		return make(setup, &found);
 	}
+	// From 3.13 on a section shows that one is there, even when its symbols are stripped.
+	struct named section = {.module = search.module, .name = ".PyRuntime"};
+	module_guard(search.module, find_runtime_section, &section, MODULE_FOR_RULES);
+	setup->stats->stripped_python = section.found && !found.runtime;
 	*ret_is_early = search.is_unsure;
 	if (!search.is_early && !search.is_unsure)
 		search.module->lacks_languages |= bit;
