@@ -477,15 +477,11 @@ static struct error *end_record(struct session *session)
 	struct error *error = finish_record(session, names ? &symbols : NULL, comment);
 	if (!error && names && !options->quiet)
 		say_finding(session, &symbols);
-	if (!error && names && !options->quiet)
-		summary_print_advice(&session->profile, &session->modules, &symbols);
+	if (session->output && !options->quiet)
+		summary_print_names(&session->profile, &session->modules,
+		                    !error && names ? &symbols : NULL);
 	symbols_deinit(&symbols);
-	if (!session->output || options->quiet)
-		return error;
-	summary_print_file_doubts(&session->modules);
-	if (session->debug_sources.server)
-		summary_print_fetched(session->debug_sources.server);
-	if (!error)
+	if (!error && session->output && !options->quiet)
 		summary_print_output(options->writer, output_name(session->output));
 	return error;
 }

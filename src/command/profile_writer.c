@@ -207,7 +207,7 @@ static void print_summary(const struct writing_run *run, const struct run_stats 
 }
 
 // Shows the tables; those of a command when it has ended, as it has the terminal until then.
-static void answer(struct writing_run *run, const struct symbols *symbols)
+static void answer(struct writing_run *run, const struct report_source *source)
 {
 	const struct options *options = run->options;
 	struct output *output = NULL;
@@ -218,8 +218,7 @@ static void answer(struct writing_run *run, const struct symbols *symbols)
 	FILE *stream = open_memstream(&run->table, &size);
 	if (!stream)
 		return;
-	run_table_write(options, &run->recording.profile, view_timeline(&run->view),
-	                &run->recording.modules, symbols,
+	run_table_write(options, source->whole, source->timeline, source->modules, source->symbols,
 	                run_table_width(options->pid ? STDOUT_FILENO : STDERR_FILENO), stream);
 	fclose(stream);
 	if (!options->pid)
@@ -259,54 +258,22 @@ static struct error *finish_page(struct writing_run *run)
 
 static struct error *write_named(struct writing_run *run, struct symbols *symbols)
 {
-	struct recording *recording = &run->recording;
-	const char *const comments[] = {recording->comment, NULL};
+	const struct options *options = run->options;
 	_cleanup_free_ char *path = default_path(run);
 
 	struct error *error = view_end(&run->view);
 	if (error)
 		return error;
-	view_follow_waits(&run->view, &recording->modules, symbols);
-	bool by_others;
-	_cleanup_free_ char *cpu_wait = view_cpu_wait(&run->view, &recording->cpu_log, &by_others);
-	if (run->options->answers)
-		answer(run, symbols);
+	const struct report_source *source = view_source(&run->view, &run->recording, symbols);
+	if (options->answers)
+		answer(run, source);
 	if (run->output)
-		error = write_report(run->options,
-		                     &(struct report_source){
-		                         .part = &run->view.part,
-		                         .whole = &recording->profile,
-		                         .timeline = view_timeline(&run->view),
-		                         .modules = &recording->modules,
-		                         .symbols = symbols,
-		                         .comments = comments,
-		                         .cpu_wait = cpu_wait,
-		                         .cpu_by_others = by_others,
-		                         .pid = recording->pid,
-		                         .children = recording->children,
-		                     },
-		                     output_stream(run->output));
-	if (!error && run->options->answers)
-		return finish_page(run);
-	return error ? error : output_finish(run->output, path);
-}
-
-static void say_finding(const struct writing_run *run, const struct symbols *symbols)
-{
-	const struct recording *recording = &run->recording;
-	const struct cpu_waits cpus = cpu_log_between(&recording->cpu_log, 0, INT64_MAX);
-	bool by_others;
-	_cleanup_free_ char *cpu_wait =
-	    cpu_waits_text(&cpus, cpu_waits_count_threads(&recording->profile), &by_others);
-
-	write_report_finding(run->options, &(struct report_source){
-	                                       .part = &run->view.part,
-	                                       .modules = &recording->modules,
-	                                       .symbols = symbols,
-	                                       .cpu_wait = cpu_wait,
-	                                       .cpu_by_others = by_others,
-	                                       .pid = recording->pid,
-	                                   });
+		error = write_report(options, source, output_stream(run->output));
+	if (!error)
+		error = options->answers ? finish_page(run) : output_finish(run->output, path);
+	if (!error && options->symbols && !options->quiet)
+		write_report_finding(options, source);
+	return error;
 }
 
 static struct error *write_profile(struct writing_run *run)
@@ -322,15 +289,10 @@ static struct error *write_profile(struct writing_run *run)
 		symbolize(&recording->profile, &recording->modules, &names, &symbols);
 	}
 	struct error *error = write_named(run, &symbols);
-	if (!error && options->symbols && !options->quiet)
-		say_finding(run, &symbols);
-	if (!error && options->symbols && !options->quiet)
-		summary_print_advice(&recording->profile, &recording->modules, &symbols);
-	symbols_deinit(&symbols);
 	if (!options->quiet)
-		summary_print_file_doubts(&recording->modules);
-	if (!options->quiet && run->sources.server)
-		summary_print_fetched(run->sources.server);
+		summary_print_names(&recording->profile, &recording->modules,
+		                    !error && options->symbols ? &symbols : NULL);
+	symbols_deinit(&symbols);
 	if (!error && !options->quiet && run->output)
 		summary_print_output(options->writer, output_name(run->output));
 	return error;

@@ -59,9 +59,6 @@ static void print_slice(const struct profile *slice)
 static struct error *write_view(const struct options *options, struct recording *recording,
                                 struct view *view, struct output *output)
 {
-	const char *const comments[] = {recording->comment, NULL};
-	bool by_others;
-	_cleanup_free_ char *cpu_wait = view_cpu_wait(view, &recording->cpu_log, &by_others);
 	struct symbols found = {0};
 	struct symbols *symbols = &recording->symbols;
 
@@ -72,35 +69,19 @@ static struct error *write_view(const struct options *options, struct recording 
 		symbolize(&recording->profile, &recording->modules, &names, &found);
 		symbols = &found;
 	}
-	view_follow_waits(view, &recording->modules, symbols);
-	const struct report_source source = {
-	    .part = &view->part,
-	    .whole = &recording->profile,
-	    .timeline = view_timeline(view),
-	    .modules = &recording->modules,
-	    .symbols = symbols,
-	    .comments = comments,
-	    .cpu_wait = cpu_wait,
-	    .cpu_by_others = by_others,
-	    .pid = recording->pid,
-	    .children = recording->children,
-	};
+	const struct report_source *source = view_source(view, recording, symbols);
 	struct error *error = NULL;
 	if (options->answers)
-		run_table_write(options, &recording->profile, source.timeline, &recording->modules,
-		                symbols, run_table_width(STDOUT_FILENO), output_stream(output));
+		run_table_write(options, source->whole, source->timeline, source->modules, symbols,
+		                run_table_width(STDOUT_FILENO), output_stream(output));
 	else
-		error = write_report(options, &source, output_stream(output));
+		error = write_report(options, source, output_stream(output));
 	if (!error)
 		error = output_finish(output, NULL);
-	if (!options->quiet)
-		summary_print_cpu_wait(cpu_wait);
-	if (!options->quiet)
-		summary_print_file_doubts(&recording->modules);
-	if (!error && !options->quiet)
-		summary_print_advice(&view->part, &recording->modules, symbols);
-	if (!options->quiet && recording->modules.debug_sources->server)
-		summary_print_fetched(recording->modules.debug_sources->server);
+	if (!options->quiet) {
+		summary_print_cpu_wait(source->cpu_wait);
+		summary_print_names(source->part, source->modules, error ? NULL : symbols);
+	}
 	symbols_deinit(&found);
 	return error;
 }

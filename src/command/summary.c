@@ -706,7 +706,7 @@ static void print_file_doubt(const struct module *module)
 		        path);
 }
 
-void summary_print_file_doubts(const struct modules *modules)
+static void print_file_doubts(const struct modules *modules)
 {
 	size_t n = 0;
 
@@ -730,8 +730,8 @@ void summary_print_other_go(const struct modules *modules)
 		fprintf(stderr, "profiler: %s\n", advice);
 }
 
-void summary_print_advice(const struct profile *profile, const struct modules *modules,
-                          const struct symbols *symbols)
+static void print_advice(const struct profile *profile, const struct modules *modules,
+                         const struct symbols *symbols)
 {
 	struct advice advice;
 
@@ -742,12 +742,22 @@ void summary_print_advice(const struct profile *profile, const struct modules *m
 	summary_print_other_go(modules);
 }
 
-void summary_print_fetched(const struct debug_server *server)
+static void print_fetched(const struct debug_server *server)
 {
 	fprintf(stderr, "profiler: debuginfod: %ju debug file%s fetched, %ju not%s\n",
 	        (uintmax_t)server->n_fetched, text_plural(server->n_fetched),
 	        (uintmax_t)server->n_not_fetched,
 	        server->timed_out ? ", as their time ran out" : "");
+}
+
+void summary_print_names(const struct profile *profile, const struct modules *modules,
+                         const struct symbols *symbols)
+{
+	if (symbols)
+		print_advice(profile, modules, symbols);
+	print_file_doubts(modules);
+	if (modules->debug_sources->server)
+		print_fetched(modules->debug_sources->server);
 }
 
 char *summary_comment(const struct run_stats *stats, const struct summary_counts *counts)

@@ -12,7 +12,6 @@
 #include "profile.h"
 
 struct blame;
-struct debug_server;
 struct modules;
 struct profile;
 struct recording;
@@ -69,23 +68,18 @@ void summary_print_runtimes(const struct run_stats *stats);
 // Prints how many samples the filters left out, if any.
 void summary_print_selection(const struct profile *profile, const bool *selected);
 
-// Prints which of the target's files could not be read, and why: their frames may have no names,
-// and stacks may end in them; and which were written to meanwhile. Call it after names were looked
-// up.
-void summary_print_file_doubts(const struct modules *modules);
-
 // Prints which goroutines are not seen, if the process has such ones (gccgo).
 void summary_print_other_go(const struct modules *modules);
 
-// Prints how frames without names would get them, if most frames have none; and the same.
-void summary_print_advice(const struct profile *profile, const struct modules *modules,
-                          const struct symbols *symbols);
+// Prints what there is to say once names were looked up. How frames without names would get them,
+// if most frames have none, and summary_print_other_go; not if `symbols` is NULL. Which of the
+// target's files could not be read, and why: their frames may have no names, and stacks may end in
+// them; and which were written to meanwhile. How many debug files were fetched from servers.
+void summary_print_names(const struct profile *profile, const struct modules *modules,
+                         const struct symbols *symbols);
 
 // Returns the summary in one line, for formats that can hold a comment. The caller frees.
 char *summary_comment(const struct run_stats *stats, const struct summary_counts *counts);
-
-// Prints how many debug files were fetched from servers.
-void summary_print_fetched(const struct debug_server *server);
 
 // Prints how much of the waiting --blame could follow.
 void summary_print_blame(const struct blame *blame);

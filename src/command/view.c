@@ -9,6 +9,7 @@
 #include "error.h"
 #include "time_point.h"
 #include "options.h"
+#include "recording.h"
 #include "summary.h"
 #include "writer.h"
 
@@ -108,7 +109,7 @@ struct error *view_end(struct view *view)
 	return check_slice(view);
 }
 
-void view_follow_waits(struct view *view, struct modules *modules, struct symbols *symbols)
+static void follow_waits(struct view *view, struct modules *modules, struct symbols *symbols)
 {
 	const struct profile *whole = view->whole;
 	struct profile *part = &view->part;
@@ -129,7 +130,9 @@ void view_follow_waits(struct view *view, struct modules *modules, struct symbol
 		summary_print_blame(&blame);
 }
 
-char *view_cpu_wait(const struct view *view, const struct cpu_log *log, bool *ret_by_others)
+// Returns the line about waits for CPUs in the view's part of the time (cpu_waits_text).
+static char *describe_cpu_wait(const struct view *view, const struct cpu_log *log,
+                               bool *ret_by_others)
 {
 	const struct slice *slice = &view->slice;
 	const int64_t start_ns = view->whole->start_ns;
@@ -140,6 +143,28 @@ char *view_cpu_wait(const struct view *view, const struct cpu_log *log, bool *re
 	const struct profile *part = view->options->waits_ns ? view->whole : &view->part;
 
 	return cpu_waits_text(&figures, cpu_waits_count_threads(part), ret_by_others);
+}
+
+const struct report_source *view_source(struct view *view, struct recording *recording,
+                                        struct symbols *symbols)
+{
+	struct report_source *source = &view->source;
+
+	follow_waits(view, &recording->modules, symbols);
+	view->comments[0] = recording->comment;
+	*source = (struct report_source){
+	    .part = &view->part,
+	    .whole = view->whole,
+	    .timeline = view_timeline(view),
+	    .modules = &recording->modules,
+	    .symbols = symbols,
+	    .comments = view->comments,
+	    .pid = recording->pid,
+	    .children = recording->children,
+	};
+	view->cpu_wait = describe_cpu_wait(view, &recording->cpu_log, &source->cpu_by_others);
+	source->cpu_wait = view->cpu_wait;
+	return source;
 }
 
 struct timeline *view_timeline(struct view *view)
@@ -153,4 +178,5 @@ void view_deinit(struct view *view)
 	long_waits_deinit(&view->waits);
 	timeline_deinit(&view->timeline);
 	free(view->samples);
+	free(view->cpu_wait);
 }

@@ -12,11 +12,11 @@
 #include "profile.h"
 #include "slice.h"
 #include "timeline.h"
+#include "write_report.h"
 
-struct cpu_log;
 struct error;
-struct modules;
 struct options;
+struct recording;
 struct symbols;
 
 struct view {
@@ -27,6 +27,9 @@ struct view {
 	struct timeline timeline;
 	struct sample *samples; // of --blame
 	struct profile part;    // after view_end; borrows from the above
+	struct report_source source;
+	const char *comments[2]; // in it, as the next one
+	char *cpu_wait;
 };
 
 // Follows the profile, whose start is known, from now on. An error if --to is not after --from.
@@ -36,16 +39,15 @@ struct error *view_begin(struct view *view, const struct options *options, struc
 // ticks, which tells nothing.
 struct error *view_end(struct view *view);
 
-// With --blame, follows waits in view->part; call it after view_end. Adds to the whole profile and
-// to these. Prints how much could be followed, unless the options say quiet.
-void view_follow_waits(struct view *view, struct modules *modules, struct symbols *symbols);
+// Returns what write_report takes of view->part, which is of the recording; call it once, after
+// view_end. The view owns it, and it borrows from all arguments. With --blame, follows waits: adds
+// to the whole profile and to its symbols, and prints how much could be followed, unless the
+// options say quiet.
+const struct report_source *view_source(struct view *view, struct recording *recording,
+                                        struct symbols *symbols);
 
 // True if the options ask for a part of the time.
 bool view_is_sliced(const struct view *view);
-
-// Returns the line about waits for CPUs in the view's part of the time (cpu_waits_text). The
-// caller frees; NULL: there is none.
-char *view_cpu_wait(const struct view *view, const struct cpu_log *log, bool *ret_by_others);
 
 // Returns the timeline for struct report_source; NULL if the format shows none.
 struct timeline *view_timeline(struct view *view);
