@@ -7,6 +7,7 @@
 // supervisor looks (stuck_worker.h) whether the worker is at the same copy for too long.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // Call it before the worker is forked. Without memory for it, the supervisor sees nothing.
@@ -19,6 +20,12 @@ void holding_end(void);
 // Says in the worker that it means to have sampled for duration_ns from now on; 0: that is not
 // known.
 void holding_expect_end(int64_t duration_ns);
+
+// Says in the worker that it does not sample any more: a wait is not for the target from now on.
+void holding_note_over(void);
+
+// Returns whether it has said so.
+bool holding_is_over(void);
 
 // In the supervisor: returns when that should be (CLOCK_MONOTONIC); 0: unknown.
 int64_t holding_due_ns(void);

@@ -21,12 +21,12 @@ enum { STUCK_WORKER_LOOK_NS = 500000000 }; // between two looks
 struct stuck_worker {
 	pid_t pid;
 	int64_t max_copy_ns;
-	bool is_kept;        // nothing that counts is lost with it
+	bool is_kept;        // the run ends well without it, unless it is a bug
+	const char *loss;    // what the user is told of what is lost with it
 	bool is_to_end;      // it was asked to
 	bool is_told;        // that it is killed, which may take as long as its wait
 	bool is_killed;      // by the caller
 	bool holds;          // a thread; as seen when it was told
-	bool goes_on;        // then: the run ends well without it
 	int64_t looked_ns;   // CLOCK_MONOTONIC
 	uint64_t runs;       // how often it had been scheduled by then
 	unsigned int looks;  // in a row that have seen it in the same wait
@@ -37,13 +37,13 @@ struct stuck_worker {
 
 // Looks at the worker, if it is time to. True, with a message, if it has spent max_copy_ns of CPU
 // time on the copy of one held thread; or if it has been in one
-// wait that no signal ends all the time, and holds a thread, or waits for a process though it was
-// asked to end, or should have ended by itself: nothing but its death helps.
+// wait that no signal ends all the time, and holds a thread, or still samples though it was asked
+// to end, or should have ended by itself: nothing but its death helps.
 bool stuck_worker_look(struct stuck_worker *worker);
 
 // Looks after the worker in another child of the supervisor's: begin while that is there. Once it
 // is dead, whose death has made the kernel ask the worker to end (PR_SET_PDEATHSIG), call the other
-// one about each STUCK_WORKER_LOOK_NS: it kills the worker if that has been waiting for a process
-// for 5 s.
+// one about each STUCK_WORKER_LOOK_NS: it kills a worker that still samples if that has been in one
+// wait for 5 s.
 void stuck_worker_init_orphan(struct stuck_worker *worker, pid_t pid);
 void stuck_worker_look_at_orphan(struct stuck_worker *worker);

@@ -56,7 +56,8 @@ struct supervised {
 	int (*work)(void *context, const struct origin *origin);
 	int (*write)(void *context, const struct supervise_writer *writer); // NULL: no writer
 	void *context;
-	bool is_kept;  // nothing that counts is lost with the worker
+	bool is_kept;  // the run ends well if the worker has to be killed
+	bool loses;    // samples are lost with the worker: those in no window yet
 	bool wrapping; // the terminal's Ctrl-C and Ctrl-\ are for the wrapped command, and not
 	               // passed on
 	int worker_fd; // a descriptor that only the worker keeps; -1: none

@@ -632,6 +632,7 @@ static int profile(struct session *session)
 	             &(struct supervised){
 	                 .write = session->writer.writes || options->pid ? write_profile : NULL,
 	                 .is_kept = options->pid && !writes_windows(options),
+	                 .loses = writes_windows(options),
 	                 .worker_fd = options->ready_fd,
 	             });
 }
@@ -663,7 +664,7 @@ static int sample_for_agent(void *context)
 	struct session *session = context;
 
 	agent_command_prepare(&session->options);
-	return start(session, &(struct supervised){.worker_fd = -1});
+	return start(session, &(struct supervised){.loses = true, .worker_fd = -1});
 }
 
 static int report(struct session *session)

@@ -187,7 +187,7 @@ static void tick_until_end(struct loop *loop)
 static void end_by_itself(struct loop *loop)
 {
 	processes_finish(loop->processes);
-	holding_expect_end(0); // what comes now, as writing, may take its time
+	holding_note_over();
 	loop->stats->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "holding.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
@@ -11,6 +10,7 @@ static struct shared {
 	_Atomic unsigned int count; // wraps around
 	_Atomic bool inside;
 	_Atomic int64_t due_ns;
+	_Atomic bool is_over;
 } * shared; // NULL: not shared
 
 void holding_share(void)
@@ -39,6 +39,17 @@ void holding_expect_end(int64_t duration_ns)
 {
 	if (shared)
 		shared->due_ns = duration_ns ? clock_now_ns() + duration_ns : 0;
+}
+
+void holding_note_over(void)
+{
+	if (shared)
+		shared->is_over = true;
+}
+
+bool holding_is_over(void)
+{
+	return shared && shared->is_over;
 }
 
 int64_t holding_due_ns(void)

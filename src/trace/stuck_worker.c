@@ -4,9 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,7 +22,6 @@ enum {
 	END_LOOKS = 10,
 	ALL_LOOKS = 4,            // of that many, one asks all threads of the machine
 	MAX_LATE_NS = 1000000000, // after sampling should have ended
-	MAX_PATH_BYTES = 64,
 };
 
 static bool has_stopped(pid_t tracer, int tid)
@@ -85,72 +82,21 @@ static bool is_in_same_wait(struct stuck_worker *worker)
 	return same;
 }
 
-static bool is_of_processes(const char *path, size_t length)
-{
-	static const char proc[] = "/proc/";
-
-	return length >= strlen(proc) && memcmp(path, proc, strlen(proc)) == 0;
-}
-
-static bool has_file_of_process(pid_t worker, int fd)
-{
-	char link[MAX_PATH_BYTES], file[MAX_PATH_BYTES];
-
-	snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)worker, fd);
-	const ssize_t n = readlink(link, file, sizeof(file));
-	return n > 0 && is_of_processes(file, (size_t)n);
-}
-
-static bool opens_file_of_process(pid_t worker, uint64_t address)
-{
-	char path[sizeof("/proc/")];
-	const struct iovec local = {path, sizeof(path)};
-	const struct iovec remote = {(void *)(uintptr_t)address, sizeof(path)};
-	const ssize_t n = process_vm_readv(worker, &local, 1, &remote, 1, 0);
-
-	return n > 0 && is_of_processes(path, (size_t)n);
-}
-
-// True if it waits for what a process has: its memory, or a file of /proc that tells of it. Another
-// file may be slow, or frozen while a backup is made of it: the profile is written in the end.
-static bool waits_for_process(pid_t worker)
-{
-	struct proc_syscall call;
-
-	if (!proc_read_syscall(-1, worker, worker, &call) || call.running)
-		return false;
-	switch (call.nr) {
-	case SYS_process_vm_readv:
-	case SYS_ptrace:
-		return true;
-	case SYS_read:
-	case SYS_pread64:
-	case SYS_ioctl:
-		return has_file_of_process(worker, (int)call.args[0]);
-	case SYS_openat:
-		return opens_file_of_process(worker, call.args[1]);
-	default:
-		return false;
-	}
-}
-
+// A wait once sampling is over may be for a slow file: the recording is written then.
 static bool is_to_end(const struct stuck_worker *worker, int64_t now_ns)
 {
 	const int64_t due_ns = holding_due_ns();
 
-	return worker->is_to_end || (due_ns && now_ns > due_ns + MAX_LATE_NS);
+	return !holding_is_over() &&
+	       (worker->is_to_end || (due_ns && now_ns > due_ns + MAX_LATE_NS));
 }
 
 // Decides whether it is to be killed by now.
 static bool is_lost(struct stuck_worker *worker, int64_t now_ns)
 {
-	const bool waits = waits_for_process(worker->pid), is_kept = waits && worker->is_kept;
-
-	worker->goes_on = is_kept;
-	if (waits && is_to_end(worker, now_ns) &&
-	    worker->looks >= (is_kept ? KEPT_LOOKS : END_LOOKS))
+	if (worker->looks >= END_LOOKS && is_to_end(worker, now_ns))
 		return true;
-	if (worker->looks < (is_kept ? KEPT_LOOKS : HELD_LOOKS) ||
+	if (worker->looks < (worker->is_kept ? KEPT_LOOKS : HELD_LOOKS) ||
 	    worker->looks % ALL_LOOKS != KEPT_LOOKS)
 		return false;
 	worker->holds = holds_any(worker->pid);
@@ -160,15 +106,13 @@ static bool is_lost(struct stuck_worker *worker, int64_t now_ns)
 static void tell(struct stuck_worker *worker)
 {
 	if (!worker->is_told)
-		fprintf(
-		    stderr,
-		    "profiler: the sampling process has been stuck in the kernel%s for %.1f s%s; "
-		    "it is killed, and %s\n",
-		    worker->goes_on ? ", waiting for the target," : "",
-		    (double)worker->looks * STUCK_WORKER_LOOK_NS / NS_PER_SECOND,
-		    worker->holds ? " with a thread of the target stopped" : " and could not end",
-		    worker->goes_on ? "sampling ends here"
-		                    : "samples that are not in a recording or window yet are lost");
+		fprintf(stderr,
+		        "profiler: the sampling process has been stuck in the kernel for %.1f s%s; "
+		        "it is killed, and sampling ends here%s\n",
+		        (double)worker->looks * STUCK_WORKER_LOOK_NS / NS_PER_SECOND,
+		        worker->holds ? " with a thread of the target stopped"
+		                      : " and could not end",
+		        worker->loss);
 	worker->is_told = true;
 }
 
@@ -197,11 +141,9 @@ static void tell_fault(struct stuck_worker *worker)
 		    stderr,
 		    "profiler: a bug in the profiler left a thread stopped: the sampling process "
 		    "is killed, so the target continues%s; please report this\n",
-		    worker->is_kept
-		        ? ""
-		        : "; samples that are not in a recording or window yet are lost");
+		    worker->loss);
 	worker->is_told = true;
-	worker->goes_on = false;
+	worker->is_kept = false;
 }
 
 bool stuck_worker_look(struct stuck_worker *worker)
@@ -251,8 +193,7 @@ void stuck_worker_look_at_orphan(struct stuck_worker *worker)
 	if (now_ns - worker->looked_ns < STUCK_WORKER_LOOK_NS)
 		return;
 	worker->looked_ns = now_ns;
-	const bool waits = is_alive(worker) && is_in_same_wait(worker);
-	worker->looks = waits && waits_for_process(worker->pid) ? worker->looks + 1 : 0;
-	if (worker->looks >= END_LOOKS)
+	worker->looks = is_alive(worker) && is_in_same_wait(worker) ? worker->looks + 1 : 0;
+	if (worker->looks >= END_LOOKS && !holding_is_over())
 		kill(worker->pid, SIGKILL);
 }

@@ -214,13 +214,13 @@ static void pass_hangup_on(const siginfo_t *info, bool wrapping)
 }
 
 // Returns the exit status that stands for a child's end.
-static int exit_status_of(int status, const char *name, const char *then)
+static int exit_status_of(int status, const char *name, const char *then, const char *more)
 {
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	if (WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM)
-		fprintf(stderr, "profiler: the %s process was killed by signal %d (%s); %s\n", name,
-		        WTERMSIG(status), strsignal(WTERMSIG(status)), then);
+		fprintf(stderr, "profiler: the %s process was killed by signal %d (%s); %s%s\n",
+		        name, WTERMSIG(status), strsignal(WTERMSIG(status)), then, more);
 	return 128 + WTERMSIG(status);
 }
 
@@ -239,14 +239,11 @@ static void end_worker(struct children *children, int status)
 static void note_end_of_worker(struct children *children, int status)
 {
 	tracee_rescue();
-	if (children->stuck.is_killed && children->stuck.goes_on)
+	if (children->stuck.is_killed && children->stuck.is_kept)
 		end_worker(children, 0); // that was told
 	else
-		end_worker(children,
-		           exit_status_of(status, "sampling",
-		                          children->writer ? "the target keeps running, and what "
-		                                             "was sampled until then is written"
-		                                           : "the target keeps running"));
+		end_worker(children, exit_status_of(status, "sampling", "the target keeps running",
+		                                    children->stuck.loss));
 }
 
 // Kills the worker. If that has not helped, as in process_vm_readv(2) on a process whose memory is
@@ -257,7 +254,7 @@ static void end_stuck(struct children *children)
 
 	if (stuck->is_killed) {
 		tracee_rescue();
-		end_worker(children, stuck->goes_on ? 0 : 128 + SIGKILL);
+		end_worker(children, stuck->is_kept ? 0 : 128 + SIGKILL);
 		return;
 	}
 	kill(stuck->pid, SIGKILL);
@@ -298,7 +295,8 @@ static void look_at_writer(struct children *children)
 		return;
 	}
 	children->writer = 0;
-	children->writer_status = exit_status_of(status, "writing", "what was sampled is lost");
+	children->writer_status =
+	    exit_status_of(status, "writing", "what is in no recording or window is lost", "");
 }
 
 // To the writer first: it forgets those that have come when the worker has ended.
@@ -432,7 +430,8 @@ static int look_after(const struct supervised *supervised, const struct origin *
 	    .stream = -1,
 	    .stuck = {.pid = writer->worker,
 	              .max_copy_ns = STUCK_WORKER_MAX_COPY_NS,
-	              .is_kept = supervised->is_kept},
+	              .is_kept = supervised->is_kept,
+	              .loss = supervised->loses ? "; samples in no window yet are lost" : ""},
 	};
 
 	if (supervised->write) {

@@ -184,6 +184,14 @@ class Profiles(torture.TestCase):
         self.assertGreater(harness.Summary(run.stderr).samples, 0, run.stderr)
         return run.pprof and killed_s - (run.pprof.time_ns + run.pprof.duration_ns) / 1e9
 
+    def test_worker_of_windows_killed(self):
+        """What is lost is told."""
+        run = harness.start_attach(self.start_program("calls-O2", "data", 3600), ALL_TICKS, "--every=1")
+        run.wait_attached()
+        send(run.worker_pid(), signal.SIGKILL)
+        run.communicate()
+        self.assertIn("the target keeps running; samples in no window yet are lost", run.stderr)
+
     def test_worker_of_a_command_killed(self):
         """The command goes on by itself."""
         run = harness.start_wrap([harness.fixture("calls-static"), "spin"], stdin=subprocess.PIPE)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A worker that waits in the kernel is killed for what it holds, and not for a slow file; one that
-// runs, for a copy without end.
+// A worker that waits in the kernel is killed for what it holds, or if it is to end while it
+// samples, and not for a slow file when that is over; one that runs, for a copy without end.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -73,12 +73,16 @@ static void end(pid_t pid)
 
 static void test_waits_for_others(void **state)
 {
-	struct stuck_worker worker = {.pid = start_worker(0)};
+	struct stuck_worker worker = {.pid = start_worker(0), .loss = ""};
 
 	(void)state;
+	holding_share();
 	assert_int_equal(count_looks(&worker), N_LOOKS);
+	holding_note_over();
 	worker.is_to_end = true;
 	assert_int_equal(count_looks(&worker), N_LOOKS);
+	holding_share();
+	assert_int_equal(count_looks(&worker), 0);
 	end(worker.pid);
 }
 
@@ -92,7 +96,7 @@ static void test_holds(void **state)
 		for (;;)
 			pause();
 	}
-	struct stuck_worker worker = {.pid = start_worker(held)};
+	struct stuck_worker worker = {.pid = start_worker(held), .loss = ""};
 	assert_in_range(count_looks(&worker), 1, N_LOOKS - 1);
 	assert_true(worker.is_told);
 	end(worker.pid);
@@ -117,7 +121,7 @@ static __attribute__((noreturn)) void copy(bool holds, int64_t each_ns)
 // copy may have. Returns whether it is.
 static bool is_killed_for_copies(bool holds, int64_t each_ns)
 {
-	struct stuck_worker worker = {.max_copy_ns = MAX_COPY_NS};
+	struct stuck_worker worker = {.max_copy_ns = MAX_COPY_NS, .loss = ""};
 	bool is_killed = false;
 	clockid_t clock;
 
