@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -16,14 +19,222 @@
 #include "clock.h"
 #include "error.h"
 #include "memory.h"
+#include "option_table.h"
 #include "options.h"
 #include "pusher.h"
+#include "quantity.h"
 #include "show.h"
+#include "verb.h"
 #include "writer.h"
 
 #define LOCK_LOOK_NS (100 * NS_PER_MS)
 
 enum { MAX_LOCK_LOOKS = 20 };
+
+#define WINDOW_NS (10 * NS_PER_SECOND)
+#define PERIOD_NS (60 * NS_PER_SECOND)
+#define MIN_AGE_NS (10 * NS_PER_SECOND)
+#define MIN_WINDOW_NS (100 * NS_PER_MS)
+
+enum {
+	MAX_PROCESSES = 50,
+	MAX_CPU_PERCENT = 5,
+	MAX_MEMORY_BYTES = 256 << 20,
+	MIN_MEMORY_BYTES = 32 << 20,
+	MAX_PERCENT = 10000,
+};
+
+static struct error *add_rules(struct agent_rules *rules, const struct agent_rule_source *source)
+{
+	switch (source->kind) {
+	case RULE_CHOOSES:
+		return agent_rules_add(rules, "agent", source->value, false);
+	case RULE_EXCLUDES:
+		return agent_rules_add(rules, "--exclude", source->value, true);
+	case RULE_FILE:
+		break;
+	}
+	return agent_rules_read(rules, source->value);
+}
+
+static struct error *take_source(struct agent_options *agent, struct agent_rule_source source)
+{
+	*array_push(agent->sources, agent->n_sources, agent->sources_capacity) = source;
+	return add_rules(&agent->rules, &source);
+}
+
+static struct error *parse_exclude(struct options *options, const char *value)
+{
+	return take_source(&options->agent, (struct agent_rule_source){RULE_EXCLUDES, value});
+}
+
+static struct error *parse_rules(struct options *options, const char *value)
+{
+	return take_source(&options->agent, (struct agent_rule_source){RULE_FILE, value});
+}
+
+static struct error *parse_window(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->agent.window_ns) ||
+	    options->agent.window_ns < MIN_WINDOW_NS)
+		return option_error("--window: '%s' is not a time of at least 100ms, such as 10s",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_period(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->agent.period_ns))
+		return option_error("--period: '%s' is not a time above 0, such as 60s", value);
+	return NULL;
+}
+
+static struct error *parse_min_age(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->agent.min_age_ns))
+		return option_error("--min-age: '%s' is not a time above 0, such as 10s", value);
+	return NULL;
+}
+
+static struct error *parse_max_processes(struct options *options, const char *value)
+{
+	long n;
+
+	if (!quantity_parse_count(value, INT_MAX, &n))
+		return option_error("--max-processes: '%s' is not a number, 1 or more", value);
+	options->agent.max_processes = (size_t)n;
+	return NULL;
+}
+
+static struct error *parse_max_cpu(struct options *options, const char *value)
+{
+	const char *rest = quantity_parse_decimal(value, &options->agent.max_cpu_percent);
+
+	if (rest && *rest == '%')
+		rest++;
+	if (!rest || *rest || options->agent.max_cpu_percent > MAX_PERCENT)
+		return option_error("--max-cpu: '%s' is not a percentage, 0 (no limit) or more",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_max_memory(struct options *options, const char *value)
+{
+	if (!quantity_parse_size(value, &options->agent.max_memory) ||
+	    options->agent.max_memory < MIN_MEMORY_BYTES)
+		return option_error("--max-memory: '%s' is not a size of at least 32M, such as "
+		                    "256M",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_off_file(struct options *options, const char *value)
+{
+	if (!*value)
+		return option_error("--off-file: the file's name is empty: give one");
+	options->agent.off_file = value;
+	return NULL;
+}
+
+// clang-format off
+#define VALUE(name, arg, function, text)                                                           \
+	{.long_name = (name), .argument = (arg), .help = (text), .parse = (function)}
+
+static const struct option_row own_rows[] = {
+	{.help = "Which processes:", .verbs = FOR_AGENT},
+	VALUE("exclude", "RULE", parse_exclude, "never sample processes that match; may be repeated"),
+	VALUE("rules", "FILE", parse_rules, "read rules from FILE, one per line; a line that begins\n"
+	      "with 'exclude' excludes"),
+	VALUE("min-age", "TIME", parse_min_age, "ignore younger processes; default 10s"),
+	{.long_name = "list", .help = "print which processes would be sampled, and why or why\n"
+	 "not, and exit", .flag_offset = offsetof(struct options, agent.list), .flag_value = true},
+	{.help = "How much:", .verbs = FOR_AGENT},
+	VALUE("window", "TIME", parse_window, "sample a process for this long at a time; default 10s"),
+	VALUE("period", "TIME", parse_period, "sample it once in this time; default 60s"),
+	VALUE("max-processes", "N", parse_max_processes, "sample at most N processes at a time; default 50"),
+	VALUE("max-cpu", "PERCENT", parse_max_cpu, "use at most this much of one CPU, all together;\n"
+	      "default 5; 0: no limit"),
+	VALUE("max-memory", "SIZE", parse_max_memory, "use at most this much memory, all together; default\n"
+	      "256M"),
+	VALUE("off-file", "FILE", parse_off_file, "sample nothing while this file exists; default\n"
+	      "/run/profiler/off"),
+};
+// clang-format on
+
+const struct option_table agent_rows = {.rows = own_rows, .n_rows = array_size(own_rows)};
+
+struct error *agent_take_word(struct options *options, const char *word)
+{
+	return take_source(&options->agent, (struct agent_rule_source){RULE_CHOOSES, word});
+}
+
+static void set_defaults(struct options *options)
+{
+	struct agent_options *agent = &options->agent;
+
+	if (!agent->window_ns)
+		agent->window_ns = WINDOW_NS;
+	if (!agent->period_ns)
+		agent->period_ns = PERIOD_NS;
+	if (!agent->min_age_ns)
+		agent->min_age_ns = MIN_AGE_NS;
+	if (!agent->max_processes)
+		agent->max_processes = MAX_PROCESSES;
+	if (agent->max_cpu_percent < 0)
+		agent->max_cpu_percent = MAX_CPU_PERCENT;
+	if (!agent->max_memory)
+		agent->max_memory = MAX_MEMORY_BYTES;
+	if (!agent->off_file)
+		agent->off_file = "/run/profiler/off";
+}
+
+static struct error *check_rules(const struct agent_rules *rules)
+{
+	if (agent_rules_choose(rules))
+		return NULL;
+	return option_error("agent: give a rule such as comm=java, user=app, unit=shop.service, or "
+	                    "comm=.* for all");
+}
+
+struct error *agent_options_reread_rules(struct agent_options *agent)
+{
+	struct agent_rules rules = {0};
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < agent->n_sources; i++)
+		error = add_rules(&rules, &agent->sources[i]);
+	if (!error)
+		error = check_rules(&rules);
+	if (error) {
+		agent_rules_deinit(&rules);
+		return error;
+	}
+	agent_rules_deinit(&agent->rules);
+	agent->rules = rules;
+	return NULL;
+}
+
+struct error *agent_check(struct options *options)
+{
+	struct agent_options *agent = &options->agent;
+
+	set_defaults(options);
+	struct error *error = check_rules(&agent->rules);
+	if (error)
+		return error;
+	if (agent->period_ns < agent->window_ns)
+		return option_error("agent: --period is shorter than --window");
+	if (!agent->list && !options->push.destination.url && !options->output)
+		return option_error(
+		    "agent: give a server (--push=URL) or a directory for the profiles (-o DIR)");
+	return options_check_directory(options);
+}
+
+void agent_options_deinit(struct agent_options *agent)
+{
+	agent_rules_deinit(&agent->rules);
+	free(agent->sources);
+}
 
 void agent_command_prepare(struct options *options)
 {

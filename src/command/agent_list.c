@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "agent_options.h"
+#include "agent_command.h"
 #include "agent_process.h"
 #include "clock.h"
 #include "memory.h"

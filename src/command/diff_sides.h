@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "diff_command.h"
 #include "diff_folded.h"
-#include "diff_options.h"
 #include "options.h"
 #include "recording.h"
 #include "symbolize.h"

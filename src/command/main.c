@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +15,6 @@
 #include "clock.h"
 #include "cpu_watch.h"
 #include "debug_server.h"
-#include "descriptors.h"
 #include "diagnose.h"
 #include "diff_command.h"
 #include "dump_command.h"
@@ -40,12 +40,12 @@
 #include "sampler.h"
 #include "show.h"
 #include "stack_limit.h"
-#include "status_line.h"
 #include "summary.h"
 #include "supervise.h"
 #include "symbolize.h"
 #include "target.h"
 #include "targets.h"
+#include "text.h"
 #include "top_command.h"
 #include "tracee.h"
 #include "unwind_check.h"
@@ -57,6 +57,89 @@
 #include "write_report.h"
 #include "writer.h"
 #include "writing.h"
+
+// The file descriptors that the profiler was started with.
+
+// Checks that the descriptor of --ready-fd is open, and keeps it from the command that is started.
+// Negative: there is none.
+static struct error *descriptors_keep_ready_fd(int fd)
+{
+	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+		return NULL;
+	return error_create(
+	    EXIT_STATUS_USAGE,
+	    "--ready-fd: descriptor %d is not open: open it, as the shell does with "
+	    "%d>FILE",
+	    fd, fd);
+}
+
+// Fills each closed standard stream with a descriptor that can be neither read nor written: else
+// the next file opened would take its number, and receive the profile or messages. A command that
+// is started finds it closed, as before.
+static void descriptors_occupy_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode | O_CLOEXEC) != fd)
+			return;
+	}
+}
+
+// The line on the terminal that says how the run goes.
+
+// The status line, which is shown at most a few times a second. A zeroed one shows nothing.
+struct status_line {
+	int fd; // its own way to the terminal, which never waits; 0: none
+	int64_t shown_ns;
+};
+
+static const int64_t STATUS_EVERY_NS = NS_PER_SECOND / 4;
+
+static double seconds(int64_t ns)
+{
+	return (double)ns / (double)NS_PER_SECOND;
+}
+
+// Begins a line on stderr. Shows none if that is no terminal, or may not be opened anew.
+// A terminal that takes nothing, as after Ctrl-S or where the connection to it hangs, would keep
+// the sampler waiting while it holds a thread, and for ever. Its flags are others' too: it is
+// opened anew.
+static void status_line_begin(struct status_line *status)
+{
+	const int fd = isatty(STDERR_FILENO)
+	                   ? open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+	                   : -1;
+
+	*status = (struct status_line){.fd = fd > 0 ? fd : 0};
+}
+
+// Shows the state of the run. It may be called at any rate, and while threads are held.
+static void status_line_update(struct status_line *status, const struct run_stats *stats)
+{
+	char of[32] = "";
+
+	if (!status->fd || stats->last_ns - status->shown_ns < STATUS_EVERY_NS)
+		return;
+	status->shown_ns = stats->last_ns;
+	if (stats->duration_ns)
+		snprintf(of, sizeof(of), " of %.1f", seconds(stats->duration_ns));
+	dprintf(status->fd,
+	        "\rprofiler: %.1f%s s, %ju sample%s, %zu thread%s, paused %.2f %%\x1b[K",
+	        seconds(stats->last_ns - stats->start_ns), of, (uintmax_t)stats->samples,
+	        text_plural(stats->samples), stats->threads, text_plural(stats->threads),
+	        summary_held_percent(stats));
+}
+
+// Wipes the line and ends it.
+static void status_line_end(struct status_line *status)
+{
+	if (!status->fd)
+		return;
+	if (status->shown_ns)
+		dprintf(status->fd, "\r\x1b[K");
+	close(status->fd);
+	status->fd = 0;
+}
 
 // Everything of one run, in the order in which it comes to be.
 struct session {

@@ -7,16 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent_options.h"
-#include "diff_options.h"
-#include "trigger.h"
+#include "agent_command.h"
+#include "diff_command.h"
 #include "dump_options.h"
-#include "time_point.h"
 #include "profile.h"
 #include "push_options.h"
 #include "runtimes.h"
 #include "selection.h"
-#include "top_options.h"
+#include "time_point.h"
+#include "top_command.h"
+#include "trigger.h"
+
+struct options;
 
 struct error;
 struct verb;
@@ -111,3 +113,11 @@ bool options_has_several(const struct options *options);
 
 // Returns the text of --help, or --help-all, for options->verb, owned by the caller.
 char *options_help(const struct options *options);
+
+// Checks that the options of a command line go together.
+
+// Returns NULL, or an error (EXIT_STATUS_USAGE) that says what to do.
+struct error *options_check(const struct options *options);
+
+// Returns an error as above if files are to go to standard output (-o -); NULL else.
+struct error *options_check_directory(const struct options *options);

@@ -101,7 +101,7 @@ static struct profile view_waits(struct view *view)
 struct error *view_end(struct view *view)
 {
 	view->part = *view->whole;
-	if (view->options->waits_ns) // never of a slice (options_check.c)
+	if (view->options->waits_ns) // never of a slice (options.c)
 		view->part = view_waits(view);
 	if (!view_is_sliced(view))
 		return NULL;

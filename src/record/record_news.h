@@ -13,6 +13,9 @@
 #include "record_block.h"
 #include "record_writer.h"
 
+struct protobuf;
+struct symbols;
+
 struct module;
 struct modules;
 struct run_stats;
@@ -84,3 +87,16 @@ void record_put_labels(struct record_writer *writer, uint32_t id);
 // Appends the modules of code made at run time once more: their names change when the code's own
 // names are found.
 void record_put_module_names(struct record_writer *writer);
+
+// Writes the names of a recording's locations as records (record.h).
+
+// Appends a record of the functions from `from` to before `after`, if there are any.
+void record_put_functions(struct protobuf *to, const struct symbols *symbols, size_t from,
+                          size_t after);
+
+// Appends what a record of lines says of a location that has a name.
+void record_put_lines(struct protobuf *record, const struct symbols *symbols, size_t location);
+
+// Returns how many functions must have been written before the location's lines: n_functions or
+// more.
+size_t record_functions_of(const struct symbols *symbols, size_t location, size_t n_functions);

@@ -13,7 +13,6 @@
 #include "protobuf.h"
 #include "record.h"
 #include "record_block.h"
-#include "record_names.h"
 #include "record_news.h"
 #include "run_stats.h"
 #include "symbolize.h"

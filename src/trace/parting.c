@@ -14,7 +14,6 @@
 
 #include "memory.h"
 #include "proc.h"
-#include "stay_behind.h"
 #include "tracee.h"
 #include "tracee_rescue.h"
 #include "untrusted_file.h"
@@ -223,4 +222,15 @@ void parting_stay(pid_t supervisor, int status)
 	wait_for_rests(&open, watcher > 0);
 	if (watcher > 0 && !is_late)
 		dismiss(watcher);
+}
+
+void stay_behind(void)
+{
+	const int nothing = open("/dev/null", O_RDWR);
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		dup2(nothing, fd);
+	closefrom(STDERR_FILENO + 1);
+	if (chdir("/") != 0)
+		return; // failed: then it keeps a directory from being unmounted
 }

@@ -23,3 +23,8 @@ bool parting_is_reported(int *ret_status);
 // Call it in the worker, as the last thing: stays until those calls have ended. Cuts them if nobody
 // can watch over it, and on SIGTERM, SIGINT, SIGQUIT and SIGHUP.
 void parting_stay(pid_t supervisor, int status);
+
+// For processes that go on after the profiler has ended, as others see it.
+
+// Lets go of all that somebody could wait for, or miss: files, terminal, working directory.
+void stay_behind(void);

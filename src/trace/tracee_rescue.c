@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "parting.h"
 #include "priority.h"
 #include "rescues.h"
-#include "stay_behind.h"
 #include "syscall_mend.h"
 #include "syscall_messages.h"
 #include "tracee_registers.h"

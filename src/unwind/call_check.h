@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct module;
+
 struct address_space;
 struct call_checks;
 
@@ -25,3 +27,11 @@ void call_checks_clear(struct call_checks *checks);
 // once, in the file.
 bool call_checks_allow(struct call_checks *checks, struct address_space *space, uint64_t pc,
                        bool is_return, uint64_t return_address);
+
+// Knows where functions end in a module's file.
+
+// False if the code at `next`, behind a call at `call`, is another function's, so that the call
+// never returns: by their symbols; or if neither has one, and it seems to be. Then only padding
+// follows the call up to where the next function would begin; or nothing, and what is called does
+// not return by its own code. Call it in guarded work on the module.
+bool file_code_goes_on(struct module *module, uint64_t call, uint64_t next);

@@ -6,11 +6,11 @@
 
 #include "address_space.h"
 #include "arch.h"
+#include "call_check.h"
 #include "cfi.h"
 #include "code_bytes.h"
 #include "expression.h"
 #include "frame_rule.h"
-#include "file_code.h"
 #include "function_range.h"
 #include "gopclntab.h"
 #include "language.h"
