@@ -1,4 +1,5 @@
-/* What the C and C++ programs of the corpus share: they say that they are ready, and end by themselves. */
+/* What the C and C++ programs of the corpus share: they say that they are ready, and end by
+ * themselves. */
 #pragma once
 #include <pthread.h>
 #include <stdio.h>

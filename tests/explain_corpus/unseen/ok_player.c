@@ -1,5 +1,6 @@
 /* expect: none
- * A player: thirty times a second it decodes and mixes a frame, and waits for the next one's time. */
+ * A player: thirty times a second it decodes and mixes a frame, and waits for the next one's time.
+ */
 #include "../corpus.h"
 
 #define STEP(name, n)                                                                              \

@@ -16,7 +16,8 @@ NOINLINE static void pass_on(int from, int to)
 
 static void *proxy(void *arg)
 {
-	struct pollfd ends[] = {{.fd = client[0], .events = POLLIN}, {.fd = server[0], .events = POLLIN}};
+	struct pollfd ends[] = {{.fd = client[0], .events = POLLIN},
+	                        {.fd = server[0], .events = POLLIN}};
 	for (;;) {
 		poll(ends, 2, -1);
 		if (ends[0].revents)
@@ -43,7 +44,8 @@ static void answer(void)
 
 int main(void)
 {
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, client) || socketpair(AF_UNIX, SOCK_STREAM, 0, server))
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, client) ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, server))
 		return 1;
 	for (int i = 0; i < 2; i++)
 		if (fork() == 0) {
