@@ -41,9 +41,29 @@ class Blame(harness.TestCase):
     def test_chain(self):
         run = blame("chain", "-t")
         self.check_chain(run, run.stdout.decode())
+        # The first thread joins "logger".
+        joins = {";".join(s[s.index("--"):]) for s in run.stacks() if s[0] == "blame" and "--" in s}
+        self.assertTrue([s for s in joins if ";keep_journal" in s], joins)
         followed_s, waiting_s = map(float, FOLLOWED.search(run.stderr).groups())
         self.assertGreater(followed_s, 0.3 * waiting_s)
         self.assertLess(followed_s, waiting_s)
+
+    def causes(self, mode):
+        """What the workers' waits are followed to, which is "gc" each time."""
+        stacks = [s for s in blame(mode, "-t").stacks() if s[0] == "worker" and "--" in s]
+        causes = [";".join(s[s.index("--"):]) for s in stacks]
+        self.assertTrue(causes and all(";collect" in cause for cause in causes), causes)
+        return " ".join(causes)
+
+    def test_rwlock(self):
+        """Readers wait for the thread that writes."""
+        causes = self.causes("rwlock")
+        self.assertIn(";collect;sweep", causes)
+        self.assertIn(";keep_journal;flush_journal", causes)
+
+    def test_fsync(self):
+        """Who holds the lock waits for another one, and that for the disk."""
+        self.assertIn(";keep_journal;flush_journal;fsync", self.causes("fsync"))
 
     def test_recording(self):
         """Made with --locks, it says the same later, of a part of its time, and in each format."""
