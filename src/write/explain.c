@@ -25,6 +25,9 @@ enum {
 	// CPUs, as in cpu_waits.c.
 	LEAST_THREAD_PERCENT = 10,
 	LEAST_HOT_PERCENT = 20,
+	// One goroutine that hands out work waits to send most of the time. Several that do so wait
+	// for who is too slow.
+	LEAST_SEND_PERCENT = 200,
 	// A wait for CPUs that others use is a finding from this share of the active time on, and
 	// from this one of one thread's time.
 	LARGE_READY_PERCENT = 75,
@@ -42,6 +45,9 @@ const struct explain_rule explain_rules[N_RULES] = {
     [RULE_CHILD] = {"child", "waits for a child process", 30, true, "-c --blame"},
     [RULE_PEER] = {"peer", "waits for the other end of a connection or pipe", 20, false,
                    "--off-cpu --syscalls"},
+    [RULE_POOL] = {"pool", "waits until a semaphore or pool has a free place", 20, true,
+                   "--off-cpu"},
+    [RULE_SEND] = {"channel", "waits to send to a channel that is full", 20, false, "--off-cpu"},
     [RULE_SLEEP] = {"sleep", "sleeps between other work", 20, false, "--off-cpu"},
     [RULE_HOT] = {"hot", "computes", 30, true, "--on-cpu"},
 };
@@ -107,6 +113,27 @@ static bool is_lookup(const struct explanation *explanation, const struct stack 
 	static const char *const names[] = {"getaddrinfo", "gethostbyname", "getnameinfo", NULL};
 
 	return has_name(explanation, stack, names);
+}
+
+// True if it waits in a semaphore or pool of a well-known library. In others, a wait for a free
+// place looks like a wait for work.
+static bool is_pool(const struct explanation *explanation, const struct stack *stack)
+{
+	static const char *const names[] = {"Semaphore.acquire", // threading, java.util.concurrent
+	                                    "HikariPool.getConnection", // Java
+	                                    "GenericObjectPool.borrowObject",
+	                                    "QueuePool._do_get",       // SQLAlchemy
+	                                    "database/sql.(*DB).conn", // Go
+	                                    "semaphore.(*Weighted).Acquire",
+	                                    NULL};
+
+	return has_name(explanation, stack, names);
+}
+
+// True if a goroutine waits until another one receives what it sends.
+static bool is_send(const struct wait *wait)
+{
+	return wait && strcmp(wait->reason, "chan send") == 0;
 }
 
 // True if it is in a call that makes a disk write: of that, a fast disk makes CPU time.
@@ -175,7 +202,13 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		           ? RULE_IDLE
 		           : RULE_PEER;
 	case WAIT_KIND_EVENT:
-		return is_lookup(explanation, stack) ? RULE_LOOKUP : RULE_IDLE;
+		return is_lookup(explanation, stack) ? RULE_LOOKUP
+		       : is_pool(explanation, stack) ? RULE_POOL
+		                                     : RULE_IDLE;
+	case WAIT_KIND_CONDITION:
+		return is_send(wait)                 ? RULE_SEND
+		       : is_pool(explanation, stack) ? RULE_POOL
+		                                     : RULE_IDLE;
 	case WAIT_KIND_PIPE:
 		return !wait || !(is_call(wait, "wait4") || is_call(wait, "waitid")) ? RULE_PEER
 		       : strcmp(wait->descriptor, WAIT_ANY_CHILD) == 0               ? RULE_IDLE
@@ -214,6 +247,9 @@ static bool waits_for_work(const struct explanation *explanation, const struct s
 	const double busy_ns = explanation->busy_ns[sample->thread];
 	const double total_ns = explanation->total_ns[sample->thread];
 
+	if (rule == RULE_SEND)
+		return explanation->send_ns * 100 <
+		       LEAST_SEND_PERCENT * (double)explanation->report->profile->duration_ns;
 	if (rule != RULE_PEER && rule != RULE_SLEEP)
 		return false;
 	if (busy_ns * MIN_BUSY_PARTS < total_ns)
@@ -233,7 +269,7 @@ static char *why_text(const struct explanation *explanation, const struct sample
 	const struct profile *profile = explanation->report->profile;
 
 	if (sample->wait == WAIT_NONE || rule == RULE_HOT || rule == RULE_CPU ||
-	    rule == RULE_SLEEP || rule == RULE_CIRCLE)
+	    rule == RULE_SLEEP || rule == RULE_CIRCLE || rule == RULE_POOL || rule == RULE_SEND)
 		return memory_strdup("");
 	const char *descriptor = frame_name_descriptor(&profile->waits[sample->wait]);
 	const char *holder = strstr(descriptor, held_by);
@@ -322,7 +358,9 @@ static void add_up(struct explanation *explanation)
 		const enum rule rule = rules[i] = (uint8_t)rule_of(explanation, sample);
 		const double ns = (double)sample->wall_ns;
 		explanation->total_ns[sample->thread] += ns;
-		if (rule != RULE_IDLE && rule != RULE_PEER && rule != RULE_SLEEP)
+		explanation->send_ns += rule == RULE_SEND ? ns : 0;
+		if (rule != RULE_IDLE && rule != RULE_PEER && rule != RULE_SLEEP &&
+		    rule != RULE_SEND)
 			explanation->busy_ns[sample->thread] += ns;
 		if (rule == RULE_CPU)
 			explanation->ready_ns[sample->thread] += ns;

@@ -29,6 +29,8 @@ enum rule {
 	RULE_LOOKUP,
 	RULE_CHILD,
 	RULE_PEER,
+	RULE_POOL,
+	RULE_SEND,
 	RULE_SLEEP,
 	RULE_HOT,
 	N_RULES,
@@ -89,6 +91,7 @@ struct explanation {
 	double active_ns, all_ns; // active_ns without all_ready_ns if the machine is busy
 	double all_ready_ns;      // waiting for a CPU
 	double sleep_ns;          // RULE_SLEEP: not active
+	double send_ns;           // RULE_SEND
 	bool machine_is_busy;     // it waits for CPUs that other processes use, which is no finding
 	struct finding findings[MAX_FINDINGS];
 	size_t n_findings;
