@@ -21,7 +21,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 RULES = {  # the corpus's word: explain's rules
-    "channel": "peer", "children": "child", "cpu": "cpu", "disk": "file", "dns": "name-lookup", "gil": "gil",
+    "channel": "channel", "children": "child", "cpu": "cpu", "disk": "file", "dns": "name-lookup", "gil": "gil",
     "hot": "hot", "lock": "lock", "network": "peer", "pipe": "peer", "pool": "pool", "sleep": "sleep",
     "socket": "peer",
 }
@@ -37,14 +37,14 @@ def programs():
 
 def command(source, folder):
     """What runs the program, which is compiled into the folder; a script runs as it is."""
-    binary = os.path.join(folder, source.stem)
+    binary = os.path.abspath(os.path.join(folder, source.stem))
     if source.suffix == ".py":
         return [sys.executable, str(source)]
     if source.suffix == ".go":
         subprocess.run(["go", "build", "-o", binary, str(source)], check=True)
     elif source.suffix == ".java":
         subprocess.run(["javac", "-g", "-d", folder, str(source)], check=True)
-        return ["java", "-cp", folder, "Main"]
+        return ["java", "-cp", ".", "Main"]
     else:
         compiler = {".c": "gcc", ".cc": "g++"}[source.suffix]
         subprocess.run([compiler, "-g", "-O1", "-pthread", str(source), "-o", binary, "-lresolv"], check=True)
@@ -52,8 +52,8 @@ def command(source, folder):
 
 
 def explain(profiler, source, seconds):
-    with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
-            command(source, folder), stdout=subprocess.PIPE, process_group=0) as program:
+    with tempfile.TemporaryDirectory(dir=".") as folder, subprocess.Popen(
+            command(source, folder), cwd=folder, stdout=subprocess.PIPE, process_group=0) as program:
         try:
             program.stdout.readline()  # "ready"
             text = subprocess.run([profiler, "explain", "--json", f"--duration={seconds}", str(program.pid)],
