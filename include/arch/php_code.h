@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // php_code: recognizes how the code of PHP's virtual machine, and of its JIT, goes on to the next
-// operation (php_language.h).
+// operation (php.c).
 #pragma once
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 
 #include "agent_command.h"
 #include "diff_command.h"
-#include "dump_options.h"
+#include "dump_command.h"
 #include "profile.h"
 #include "push_options.h"
 #include "runtimes.h"

@@ -7,7 +7,7 @@
 #include "agent_command.h"
 #include "clock.h"
 #include "diff_command.h"
-#include "dump_options.h"
+#include "dump_command.h"
 #include "error.h"
 #include "memory.h"
 #include "option_table.h"

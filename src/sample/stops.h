@@ -4,7 +4,7 @@
 // All are asked at once, and each is copied and let go as it arrives; a thread that has no CPU to
 // stop on, or is in uninterruptible sleep, may arrive ticks later. Until then it executes nothing
 // of the program, so that its stack is still the one of the tick in which it was asked; unless it
-// was asked as a sleeper, and has woken in between (first_look.h).
+// was asked as a sleeper, and has woken in between (first_look).
 #pragma once
 
 #include <stdbool.h>

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "tick.h"
 
+#include <string.h>
+
+#include "arch.h"
 #include "clock.h"
 #include "decision.h"
-#include "first_look.h"
 #include "held_time.h"
 #include "labels.h"
 #include "machine_load.h"
+#include "memory.h"
 #include "run_stats.h"
 #include "schedule.h"
 #include "sleeper.h"
@@ -17,6 +20,7 @@
 #include "thread_info.h"
 #include "thread_sums.h"
 #include "tracee.h"
+#include "unwind.h"
 #include "unwind_check.h"
 
 enum {
@@ -36,6 +40,67 @@ enum {
 #define MAX_IDLE_NS (200 * NS_PER_MS) // likewise, for whoever follows the profile
 
 // --- From the copy of a thread's stack to its frames
+
+// What a look showed of a sleeping thread that was then asked to stop for the rest.
+//
+// By the time that it stops it may have woken by itself and gone on. The stack that the stop finds
+// then belongs to a later moment: counted in the state and call of the look, it would be a lie, and
+// sleeps in frames that need a stop would lose time to those that need none.
+
+// Keeps the copy of a sleeping thread, unwound as far as it goes.
+static void first_look_keep(struct target_thread *thread, const struct snapshot *snapshot,
+                            const struct unwound *unwound)
+{
+	struct first_look *look = &thread->first_look;
+
+	sleeper_take_picture(snapshot, unwound->last_sp, &look->picture);
+	look->runs = thread->sleep.runs;
+	look->locations =
+	    memory_grow(look->locations, &look->capacity, unwound->n, sizeof(*look->locations));
+	memcpy(look->locations, unwound->locations, unwound->n * sizeof(*look->locations));
+	look->n = unwound->n;
+	look->end = unwound->end;
+	look->guessed = unwound->guessed;
+	look->labels = unwound->labels;
+	look->known = true;
+}
+
+// Forgets it.
+static void first_look_drop(struct target_thread *thread)
+{
+	thread->first_look.known = false;
+}
+
+// True if the stop has found the thread elsewhere: by its registers, or, if it was scheduled more
+// than once since the look, by its stack (the stop itself makes it be scheduled once). False if no
+// look was kept.
+static bool first_look_has_moved(const struct target_thread *thread, const struct snapshot *stopped)
+{
+	const struct first_look *look = &thread->first_look;
+	struct stop_picture now;
+
+	if (!look->known)
+		return false;
+	sleeper_take_picture(stopped, look->picture.sp + look->picture.size, &now);
+	if (now.sp != look->picture.sp || now.pc != look->picture.pc)
+		return true;
+	// The kernel may write to its frame as it wakes it: what is left of its time, for one.
+	return thread->sleep.stop_runs > look->runs + 1 && now.hash != look->picture.hash;
+}
+
+// Returns the stack that the look showed; valid until the next first_look_keep.
+static struct unwound first_look_unwound(const struct target_thread *thread)
+{
+	const struct first_look *look = &thread->first_look;
+
+	return (struct unwound){
+	    .locations = look->locations,
+	    .n = look->n,
+	    .end = look->end,
+	    .guessed = look->guessed,
+	    .labels = look->labels,
+	};
+}
 
 // Reading the rules of new code may take long: others may stop meanwhile.
 void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct unwound *ret)
@@ -443,7 +508,7 @@ static void tick_look(struct ticker *ticker, struct target_thread *thread)
 	tick_note_ran(ticker, thread);
 }
 
-// Counts a sleeper that was to be stopped with what its look showed (first_look.h), and none of the
+// Counts a sleeper that was to be stopped with what its look showed (first_look), and none of the
 // later ticks for which it may be pending.
 static void tick_count_first_look(struct ticker *ticker, struct target_thread *thread,
                                   enum thread_state state, int64_t tick_ns)

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "address_space.h"
-#include "go_language.h"
 #include "go_runtime.h"
 #include "go_switch.h"
 #include "go_thread.h"
+#include "languages.h"
 #include "memory.h"
 #include "rule_step.h"
 #include "snapshot.h"

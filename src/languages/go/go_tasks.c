@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "go_language.h"
+#include "languages.h"
 
 #include <inttypes.h>
 #include <stdio.h>

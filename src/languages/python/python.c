@@ -8,12 +8,12 @@
 
 #include "address_space.h"
 #include "clock.h"
+#include "languages.h"
 #include "loaded_symbol.h"
 #include "memory.h"
 #include "module.h"
 #include "proc.h"
 #include "python_guess.h"
-#include "python_language.h"
 #include "returned_variable.h"
 #include "runtimes.h"
 #include "symbol_table.h"
