@@ -2,7 +2,7 @@
 """Java: what a frame costs, for how long a running thread is stopped, how soon the first sample
 comes, and how much less a busy program gets done, beside jcmd Thread.print and jstack in a loop.
 
-async-profiler is not compared: it is no package of a distribution.
+async-profiler (in Maven: tools.profiler:async-profiler) is not compared here: RESULTS.md has one run by hand.
 """
 
 import os
