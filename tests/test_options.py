@@ -290,7 +290,7 @@ class Outputs(harness.TestCase):
 
     def test_children_at_work(self):
         """The master of a server, and a shell: a line says that its children used the CPU."""
-        told = r"(?m)^profiler: its (?:2 )?child processes used \d+\.\d\d CPUs, and it 0\.0\d: -c samples them as well$"
+        told = r"(?m)^profiler: its (?:2 )?child processes used \d+\.\d\d CPUs, itself 0\.0\d: add -c to sample them as well$"
         script = """if 1:
             import os, time
             master = os.getpid()
@@ -302,14 +302,17 @@ class Outputs(harness.TestCase):
             print("ready", flush=True)
             time.sleep(1000)"""
         target = self.start(sys.executable, "-c", script)
-        for _ in range(10):
-            children = harness.children(target.pid)
-            n_before = sum(map(harness.cpu_ticks, children))
-            run = attach(target, duration="0.5")
-            if sum(map(harness.cpu_ticks, children)) - n_before > 0.1 * run.elapsed_s * os.sysconf("SC_CLK_TCK"):
-                break  # they had CPUs
-        self.assertRegex(run.stderr, told)
-        self.assertNotIn("-c samples", attach(target, "-c").stderr)
+        explain = ["explain", target.pid, "-d", "0.5"]
+        for run_once in (lambda: attach(target, duration="0.5"), lambda: Run(explain, brief=True).finish()):
+            for _ in range(10):
+                children = harness.children(target.pid)
+                n_before = sum(map(harness.cpu_ticks, children))
+                run = run_once()
+                if sum(map(harness.cpu_ticks, children)) - n_before > 0.1 * run.elapsed_s * os.sysconf("SC_CLK_TCK"):
+                    break  # they had CPUs
+            self.assertRegex(run.stderr, told)
+        self.assertNotIn("add -c", attach(target, "-c").stderr)
+        self.assertNotIn("add -c", Run([*explain, "-c"], brief=True).finish().stderr)
         for _ in range(5):
             run = harness.wrap(["sh", "-c", f"{sys.executable} -c 'sum(range(20000000))'; true"])
             if run.elapsed_s < 5:

@@ -40,7 +40,7 @@ void similar_add(struct similar *similar, const char *name)
 	if (word_length > MAX_BYTES || name_length > MAX_BYTES)
 		return;
 	const size_t distance = find_distance(similar->word, word_length, name, name_length);
-	const size_t limit = name_length < SHORT_NAME ? 1 : 2;
+	const size_t limit = smaller(word_length, name_length) < SHORT_NAME ? 1 : 2;
 	if (distance > limit || (similar->best && distance >= similar->distance))
 		return;
 	similar->best = name;

@@ -145,19 +145,23 @@ static const struct option_row own_rows[] = {
 	VALUE("exclude", "RULE", parse_exclude, "never sample processes that match; may be repeated"),
 	VALUE("rules", "FILE", parse_rules, "read rules from FILE, one per line; a line that begins\n"
 	      "with 'exclude' excludes"),
-	VALUE("min-age", "TIME", parse_min_age, "ignore younger processes; default 10s"),
+	{.long_name = "min-age", .argument = "TIME", .parse = parse_min_age, .rare = true,
+	 .help = "ignore younger processes; default 10s"},
 	{.long_name = "list", .help = "print which processes would be sampled, and why or why\n"
 	 "not, and exit", .flag_offset = offsetof(struct options, agent.list), .flag_value = true},
 	{.help = "How much:", .verbs = FOR_AGENT},
 	VALUE("window", "TIME", parse_window, "sample a process for this long at a time; default 10s"),
 	VALUE("period", "TIME", parse_period, "sample it once in this time; default 60s"),
-	VALUE("max-processes", "N", parse_max_processes, "sample at most N processes at a time; default 50"),
+	{.long_name = "max-processes", .argument = "N", .parse = parse_max_processes, .rare = true,
+	 .help = "sample at most N processes at a time; default 50"},
 	VALUE("max-cpu", "PERCENT", parse_max_cpu, "use at most this much of one CPU, all together;\n"
 	      "default 5; 0: no limit"),
-	VALUE("max-memory", "SIZE", parse_max_memory, "use at most this much memory, all together; default\n"
-	      "256M"),
-	VALUE("off-file", "FILE", parse_off_file, "sample nothing while this file exists; default\n"
-	      "/run/profiler/off"),
+	{.long_name = "max-memory", .argument = "SIZE", .parse = parse_max_memory, .rare = true,
+	 .help = "use at most this much memory, all together; default\n256M"},
+	{.short_name = 'o', .long_name = "output", .argument = "FILE",
+	 .help = "a directory, for profiles that are not sent yet"},
+	{.long_name = "off-file", .argument = "FILE", .parse = parse_off_file, .rare = true,
+	 .help = "sample nothing while this file exists; default\n/run/profiler/off"},
 };
 // clang-format on
 

@@ -81,6 +81,8 @@ static const struct option_row own_rows[] = {
 	{.help = "What is shown:", .verbs = FOR_DUMP},
 	FLAG("json", json, "print JSON, one object per line and dump"),
 	FLAG("all-frames", all_frames, "one line for each frame, and deep stacks whole"),
+	{.short_name = 'o', .long_name = "output", .argument = "FILE", .rare = true,
+	 .help = "write to FILE instead of standard output"},
 	FLAG("no-group", no_group, "print each thread by itself, even if stacks are equal"),
 	FLAG("no-locks", no_locks, "do not find out who holds what threads wait for"),
 	VALUE('n', "count", "N", parse_count, "take N dumps; threads that have not run since the\n"

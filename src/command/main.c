@@ -433,7 +433,7 @@ static struct error *begin_record(struct session *session)
 static void children_begin(struct session *session)
 {
 	session->leaves_children = !options_has_several(&session->options) &&
-	                           !session->options.quiet &&
+	                           (!session->options.quiet || session->options.tells_children) &&
 	                           children_cpu_read(session->pid, &session->children);
 }
 
@@ -581,10 +581,18 @@ static void print_summary(struct session *session)
 	    .counts = &counts,
 	    .profile = &session->profile,
 	    .cpu_wait = cpu_wait,
-	    .leaves_children = session->leaves_children,
 	    .children = children_end(session, counts.cpu_ns),
 	    .verbose = session->options.verbose,
 	});
+}
+
+// For explain, which has no summary.
+static void tell_children(const struct session *session)
+{
+	const int64_t own_ns = summary_count(&session->profile).cpu_ns;
+	const struct children_cpu children = children_end(session, own_ns);
+
+	summary_print_children(&children, session->stats, own_ns);
 }
 
 static struct error *profile_target(struct session *session)
@@ -610,6 +618,8 @@ static struct error *profile_target(struct session *session)
 	say_unread(session, 0);
 	if (!quiet)
 		print_summary(session);
+	else if (session->options.tells_children)
+		tell_children(session);
 	if (session->check)
 		unwind_check_print(session->check, session->options.verbose);
 	if (writes_windows(&session->options)) {

@@ -520,7 +520,7 @@ static const struct option_row rows[] = {
 	VALUE(0, "push-header-file", "FILE", push_parse_header_file,
 	      "file with headers such as 'Authorization: Bearer\n"
 	      "TOKEN'; only you may be able to read it",
-	      .common = FOR_PUSH | FOR_AGENT),
+	      .common = FOR_PUSH),
 	VALUE(0, "push-ca", "FILE", push_parse_ca,
 	      "trust these certificates instead of the system's"),
 	VALUE(0, "spool-size", "SIZE", push_parse_spool_size,
@@ -542,7 +542,7 @@ static const struct option_row rows[] = {
 	VALUE(0, "thread", "REGEX", parse_thread,
 	      "only threads whose name matches (extended regex)",
 	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_EXPLAIN,
-	      .common = FOR_READING | FOR_DUMP),
+	      .common = FOR_REPORT | FOR_VIEW | FOR_DUMP),
 	VALUE(0, "state", "LIST", parse_state,
 	      "only these states: some of\n"
 	      "running,runnable,sleeping,disk,stopped"),
@@ -567,19 +567,19 @@ static const struct option_row rows[] = {
 	      "only from WHEN on: a time since the start (5s, 1.5m)\n"
 	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)",
 	      .verbs = FOR_SAMPLE | FOR_READING | FOR_EXPLAIN,
-	      .common = FOR_READING | FOR_EXPLAIN),
+	      .common = FOR_REPORT | FOR_VIEW | FOR_EXPLAIN),
 	VALUE(0, "to", "WHEN", parse_to,
 	      "only until WHEN",
 	      .verbs = FOR_SAMPLE | FOR_READING | FOR_EXPLAIN,
-	      .common = FOR_READING | FOR_EXPLAIN),
+	      .common = FOR_REPORT | FOR_VIEW | FOR_EXPLAIN),
 	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	VALUE('o', "output", "FILE", parse_output,
 	      "file to write: .html, .pb.gz, .wprof, ...; -: stdout;\n"
-	      "a directory with --every, --ring, --push, for agent;\n"
-	      "default on a terminal: tables, and profiler.PID.html",
+	      "default: tables on a terminal, where -p writes a page\n"
+	      "as well, profiler.PID.html; in a pipe folded stacks",
 	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT |
 	               FOR_EXPLAIN,
-	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_TOP | FOR_AGENT),
+	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	VALUE('f', "format", "FORMAT", parse_format,
 	      "folded, pprof, html, record; or a timeline:\n"
 	      "speedscope, firefox, chrome, sentry; default: by the\n"
@@ -593,7 +593,7 @@ static const struct option_row rows[] = {
 	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_VIEW),
 	FLAG('t', "threads", threads, true,
 	     "make the thread's name the root frame of its stacks",
-	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
+	      .common = FOR_SAMPLE | FOR_REPORT),
 	VALUE(0, "label-frame", "KEY", parse_label_frame,
 	      "make this label, such as request=r-1, the root frame\n"
 	      "of stacks that have it; may be repeated",

@@ -59,29 +59,55 @@ static void print_row(FILE *stream, const struct option_row *row)
 	}
 }
 
-void option_table_print(const struct option_table *table, unsigned int verbs, FILE *stream)
+static bool has_name(const struct option_table *table, const char *name)
+{
+	for (size_t i = 0; table && i < table->n_rows; i++)
+		if (table->rows[i].long_name && strcmp(table->rows[i].long_name, name) == 0)
+			return true;
+	return false;
+}
+
+// Prints a row below its heading, which is printed once.
+static void print_below(FILE *stream, const char **heading, const struct option_row *row)
+{
+	if (*heading)
+		fprintf(stream, "\n%s\n", *heading);
+	*heading = NULL;
+	print_row(stream, row);
+}
+
+void option_table_print_own(const struct option_table *own, bool all, FILE *stream)
+{
+	const char *heading = NULL; // not printed yet
+
+	for (size_t i = 0; i < own->n_rows; i++) {
+		const struct option_row *row = &own->rows[i];
+		if (!row->long_name)
+			heading = row->help;
+		else if (all || !row->rare)
+			print_below(stream, &heading, row);
+	}
+}
+
+void option_table_print(const struct option_table *table, const struct option_table *own,
+                        unsigned int verbs, FILE *stream)
 {
 	const char *heading = NULL; // not printed yet
 
 	for (size_t i = 0; i < table->n_rows; i++) {
 		const struct option_row *row = &table->rows[i];
-		if (!row->long_name) {
+		if (!row->long_name)
 			heading = row->help;
-			continue;
-		}
-		if (!(option_row_verbs(row) & verbs))
-			continue;
-		if (heading)
-			fprintf(stream, "\n%s\n", heading);
-		heading = NULL;
-		print_row(stream, row);
+		else if ((option_row_verbs(row) & verbs) && !has_name(own, row->long_name))
+			print_below(stream, &heading, row);
 	}
 }
 
-void option_table_print_common(const struct option_table *table, unsigned int verbs, FILE *stream)
+void option_table_print_common(const struct option_table *table, const struct option_table *own,
+                               unsigned int verbs, FILE *stream)
 {
 	for (size_t i = 0; i < table->n_rows; i++)
-		if (table->rows[i].common & verbs)
+		if ((table->rows[i].common & verbs) && !has_name(own, table->rows[i].long_name))
 			print_row(stream, &table->rows[i]);
 }
 
@@ -91,10 +117,12 @@ struct rows {
 	size_t count;
 };
 
-static void add_rows(struct rows *rows, const struct option_table *table)
+// Adds the table's rows but for those whose names `others` has.
+static void add_rows(struct rows *rows, const struct option_table *table,
+                     const struct option_table *others)
 {
 	for (size_t i = 0; table && i < table->n_rows && rows->count < OPTION_MAX_ROWS; i++)
-		if (table->rows[i].long_name)
+		if (table->rows[i].long_name && !has_name(others, table->rows[i].long_name))
 			rows->items[rows->count++] = &table->rows[i];
 }
 
@@ -202,8 +230,8 @@ struct error *option_table_parse(const struct option_table *table, const struct 
 	struct rows rows = {0};
 	int code;
 
-	add_rows(&rows, table);
-	add_rows(&rows, more);
+	add_rows(&rows, table, NULL);
+	add_rows(&rows, more, table);
 	fill_getopt(&rows, letters, longs);
 	while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		const struct option_row *row = find_row(&rows, code == ':' ? optopt : code);

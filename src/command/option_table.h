@@ -21,6 +21,7 @@ struct option_row {
 	unsigned int common;   // bits of verbs whose --help shows it; --help-all shows it for all
 	size_t flag_offset;    // without `parse`: the bool in struct options that is set...
 	bool flag_value;       // ...to this
+	bool rare;             // a verb's own: only --help-all shows it
 	struct error *(*parse)(struct options *options, const char *value);
 };
 
@@ -40,17 +41,24 @@ struct option_use {
 	size_t count;
 };
 
-// Prints the rows of --help-all for these verbs, given as bits, below their headings.
-void option_table_print(const struct option_table *table, unsigned int verbs, FILE *stream);
+// Prints the rows of a verb's own table, below their headings; rare ones only if `all`.
+void option_table_print_own(const struct option_table *own, bool all, FILE *stream);
 
-// Prints the rows that --help shows for these verbs, without headings.
-void option_table_print_common(const struct option_table *table, unsigned int verbs, FILE *stream);
+// Prints the rows of --help-all for these verbs, given as bits, below their headings; but not those
+// that `own` has as well, in other words (it may be NULL).
+void option_table_print(const struct option_table *table, const struct option_table *own,
+                        unsigned int verbs, FILE *stream);
+
+// Prints the rows that --help shows for these verbs, likewise, without headings.
+void option_table_print_common(const struct option_table *table, const struct option_table *own,
+                               unsigned int verbs, FILE *stream);
 
 // Returns the bits of the verbs that take a table's row.
 unsigned int option_row_verbs(const struct option_row *row);
 
 // Parses the options from argv[optind] on (getopt(3); optind 0: from the start), up to the first
-// other word, or --help or --version. Takes options of both tables; `more` may be NULL.
+// other word, or --help or --version. Takes options of both tables; `more` may be NULL. Of rows
+// with the same name that of `table` counts.
 struct error *option_table_parse(const struct option_table *table, const struct option_table *more,
                                  int argc, char **argv, struct options *options,
                                  struct option_use *use);

@@ -440,6 +440,16 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	return NULL;
 }
 
+// People also give the name of a program.
+static struct error *refuse_pid(const char *what, const char *word)
+{
+	if (isalpha((unsigned char)word[0]))
+		return option_error("%s '%s' is not a process id; for the ids of its processes: "
+		                    "$(pidof %s)",
+		                    what, word, word);
+	return option_error("%s '%s' is not a process id: give a number such as 1234", what, word);
+}
+
 struct error *options_add_pids(struct options *options, const char *text, const char *what)
 {
 	static const char separators[] = ", \t\n";
@@ -451,8 +461,7 @@ struct error *options_add_pids(struct options *options, const char *text, const 
 	for (char *word = strtok_r(words, separators, &rest); word;
 	     word = strtok_r(NULL, separators, &rest)) {
 		if (!quantity_parse_count(word, INT_MAX, &pid))
-			return option_error(
-			    "%s '%s' is not a process id: give a number such as 1234", what, word);
+			return refuse_pid(what, word);
 		has_any = true;
 		if (options->pid)
 			*array_push(options->more_pids, options->n_more_pids,
@@ -461,8 +470,7 @@ struct error *options_add_pids(struct options *options, const char *text, const 
 			options->pid = (int)pid;
 	}
 	if (!has_any)
-		return option_error("%s '%s' is not a process id: give a number such as 1234", what,
-		                    text);
+		return refuse_pid(what, text);
 	return NULL;
 }
 

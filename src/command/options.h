@@ -92,7 +92,8 @@ struct options {
 	struct push_options push;   // --push and `profiler push`
 	struct top_options top;     // `profiler top`
 	bool quiet, verbose;
-	bool tells_damage; // of a recording, even if quiet
+	bool tells_children; // that its children used the CPU, even if quiet
+	bool tells_damage;   // of a recording, even if quiet
 	bool check_unwinding;
 	uint32_t seed; // for the places of ticks within their periods; 0: a random one
 };

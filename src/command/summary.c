@@ -225,8 +225,8 @@ static void print_bias(const struct summary *summary)
 	    off_ns * off_ns <= SIGMAS * SIGMAS * variance)
 		return;
 	fprintf(stderr,
-	        "profiler: samples found the target running for %.2f s, but it used %.2f s of CPU "
-	        "time: total times are corrected, shares within the running time may be off\n",
+	        "profiler: which functions used the CPU may be wrong in part: samples saw %.2f s "
+	        "of running, the kernel counted %.2f s (totals are the kernel's)\n",
 	        running_ns / (double)NS_PER_SECOND, cpu_ns / (double)NS_PER_SECOND);
 }
 
@@ -582,26 +582,21 @@ static void print_totals(const struct summary *summary)
 	        text_plural(counts->n_threads), counts->n_stacks, text_plural(counts->n_stacks));
 }
 
-// What leads from the master of a server, a shell or make, to the work. Of a CPU they must have
-// used a twentieth, and more than the process itself.
-static void print_children(const struct summary *summary)
+void summary_print_children(const struct children_cpu *children, const struct run_stats *stats,
+                            int64_t own_ns)
 {
-	const struct run_stats *stats = summary->stats;
-	const double cpus =
-	    (double)summary->children.cpu_ns / (double)(stats->last_ns - stats->start_ns + 1);
-	const double own_ns = (double)summary->counts->cpu_ns;
+	const double run_ns = (double)(stats->last_ns - stats->start_ns + 1);
+	const double cpus = (double)children->cpu_ns / run_ns;
 
-	if (!summary->leaves_children || cpus < LEAST_CPUS ||
-	    (double)summary->children.cpu_ns < 2 * own_ns)
+	if (cpus < LEAST_CPUS || children->cpu_ns < 2 * own_ns)
 		return;
 	fputs("profiler: its ", stderr);
-	if (summary->children.n > 0)
-		fprintf(stderr, "%zu child process%s", summary->children.n,
-		        summary->children.n == 1 ? "" : "es");
+	if (children->n > 0)
+		fprintf(stderr, "%zu child process%s", children->n, children->n == 1 ? "" : "es");
 	else
 		fputs("child processes", stderr);
-	fprintf(stderr, " used %.2f CPUs, and it %.2f: -c samples them as well\n", cpus,
-	        own_ns / (double)(stats->last_ns - stats->start_ns + 1));
+	fprintf(stderr, " used %.2f CPUs, itself %.2f: add -c to sample them as well\n", cpus,
+	        (double)own_ns / run_ns);
 }
 
 // What is always said: in few words what was sampled, and what is wrong.
@@ -665,7 +660,7 @@ void summary_print(const struct summary *summary)
 	print_bias(summary);
 	print_short_lives(summary);
 	summary_print_cpu_wait(summary->cpu_wait);
-	print_children(summary);
+	summary_print_children(&summary->children, stats, summary->counts->cpu_ns);
 }
 
 void summary_print_cpu_wait(const char *text)
@@ -786,7 +781,7 @@ void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_th
 		        n_left_out, n_threads + n_left_out);
 }
 
-void summary_print_blame(const struct blame *blame)
+void summary_print_blame(const struct blame *blame, bool is_recording)
 {
 	fprintf(stderr, "profiler: found the cause of %.3f s of %.3f s of waiting",
 	        seconds(blame->followed_ns), seconds(blame->blocked_ns));
@@ -796,6 +791,8 @@ void summary_print_blame(const struct blame *blame)
 	if (blame->circle_ns > 0)
 		fprintf(stderr, "; %.3f s were for each other, in a circle (a deadlock)",
 		        seconds(blame->circle_ns));
+	if (is_recording && blame->followed_ns == 0 && blame->blocked_ns > 0)
+		fputs(": holders of locks are known if it was recorded with --locks", stderr);
 	fputc('\n', stderr);
 }
 

@@ -47,14 +47,18 @@ struct summary {
 	const struct summary_counts *counts;
 	const struct profile *profile; // whose threads have a line each, if verbose
 	const char *cpu_wait;          // the line about waits for CPUs; NULL: none
-	bool leaves_children;          // they are not sampled, and
-	struct children_cpu children;  // used this while the process was sampled
+	struct children_cpu children;  // what those used that are not sampled
 	bool verbose;
 };
 
 // Prints the summary of a run: one line, and one for each thing that is wrong. Verbose: all
 // figures.
 void summary_print(const struct summary *summary);
+
+// Prints what leads from the master of a server, a shell or make, to the work: that its children
+// used CPUs, if it was a twentieth of one at least and more than the process itself, own_ns.
+void summary_print_children(const struct children_cpu *children, const struct run_stats *stats,
+                            int64_t own_ns);
 
 // Prints the line about waits for CPUs (cpu_waits_text), unless it is NULL.
 void summary_print_cpu_wait(const char *text);
@@ -81,8 +85,9 @@ void summary_print_names(const struct profile *profile, const struct modules *mo
 // Returns the summary in one line, for formats that can hold a comment. The caller frees.
 char *summary_comment(const struct run_stats *stats, const struct summary_counts *counts);
 
-// Prints how much of the waiting --blame could follow.
-void summary_print_blame(const struct blame *blame);
+// Prints how much of the waiting --blame could follow. `is_recording`: of one, which may lack
+// holders.
+void summary_print_blame(const struct blame *blame, bool is_recording);
 
 // Prints what --waits has found, and what its limit left out.
 void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_threads,

@@ -103,6 +103,8 @@ static const struct option_row own_rows[] = {
 	VALUE(0, "interval", "TIME", parse_interval, "update every TIME; default 1s"),
 	VALUE(0, "window", "TIME", parse_window, "on a terminal: add up this much time; default 10s"),
 	VALUE('n', "count", "N", parse_count, "stop after N intervals, and print plain tables"),
+	{.short_name = 'o', .long_name = "output", .argument = "FILE",
+	 .help = "save what is sampled as well, in FILE.wprof"},
 	{.long_name = "json", .help = "print JSON, one object per line and interval",
 	 .flag_offset = offsetof(struct options, top.json), .flag_value = true},
 };

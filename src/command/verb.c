@@ -41,7 +41,16 @@ static struct error *parse_markdown(struct options *options, const char *value)
 }
 
 static const struct option_row own_rows[] = {
-    {.help = "How it is told:", .verbs = FOR_EXPLAIN},
+    {.help = "How it watches and tells:", .verbs = FOR_EXPLAIN},
+    {.short_name = 'd',
+     .long_name = "duration",
+     .argument = "TIME",
+     .help = "sample for TIME: 30, 500ms, 2m; default 10s"},
+    {.short_name = 'o',
+     .long_name = "output",
+     .argument = "FILE",
+     .rare = true,
+     .help = "write to FILE instead of standard output"},
     {.long_name = "json", .help = "print JSON", .parse = parse_json},
     {.long_name = "markdown", .help = "print Markdown", .parse = parse_markdown},
 };
@@ -66,6 +75,7 @@ static struct error *explain_check(struct options *options)
 	if (options->pid && !options->duration_ns)
 		options->duration_ns = DEFAULT_S * NS_PER_SECOND;
 	options->blame = true;
+	options->tells_children = !options->quiet && options->writer == &writer_explain;
 	options->quiet = true;
 	return NULL;
 }
@@ -306,17 +316,17 @@ static void print_verbs(FILE *stream)
 static void print_all(const struct verb *verb, const struct option_table *shared, FILE *stream)
 {
 	if (verb->own_rows)
-		option_table_print(verb->own_rows, 1u << verb->id, stream);
-	option_table_print(shared, 1u << verb->id, stream);
+		option_table_print_own(verb->own_rows, true, stream);
+	option_table_print(shared, verb->own_rows, 1u << verb->id, stream);
 	fprintf(stream, "\nExit status: %s\n", verb->statuses);
 }
 
 static void print_common(const struct verb *verb, const struct option_table *shared, FILE *stream)
 {
 	if (verb->own_rows)
-		option_table_print(verb->own_rows, 1u << verb->id, stream);
+		option_table_print_own(verb->own_rows, false, stream);
 	fputs("\n", stream);
-	option_table_print_common(shared, 1u << verb->id, stream);
+	option_table_print_common(shared, verb->own_rows, 1u << verb->id, stream);
 	fprintf(stream, "\nExamples:\n%s", verb->examples);
 	if (verb->name)
 		fprintf(stream, "\nAll options: profiler %s --help-all; manual: man profiler-%s\n",

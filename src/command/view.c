@@ -127,7 +127,7 @@ static void follow_waits(struct view *view, struct modules *modules, struct symb
 	part->stacks = whole->stacks;
 	part->n_stacks = whole->n_stacks;
 	if (!view->options->quiet)
-		summary_print_blame(&blame);
+		summary_print_blame(&blame, view->options->recording != NULL);
 }
 
 // Returns the line about waits for CPUs in the view's part of the time (cpu_waits_text).

@@ -173,13 +173,14 @@ static char *counted_note(const struct top_model *model, const struct top_table_
 	const uint64_t idle = model->share.count - model->n_counted;
 	_cleanup_free_ char *share =
 	    idle > 0
-	        ? memory_printf("Idle time (%.0f %%) is not counted%s. ",
+	        ? memory_printf("Idle time (%.0f %%) is not counted%s.",
 	                        percent(idle, model->share.count), options->is_screen ? " (i)" : "")
 	        : memory_strdup("");
 
 	if (options->shows_all || !folded)
 		return idle > 0 ? memory_strdup(share) : NULL;
-	return memory_printf("%s%s%s.", share, folded, options->is_screen ? " (o)" : "");
+	return memory_printf("%s%s%s%s.", share, idle > 0 ? " " : "", folded,
+	                     options->is_screen ? " (o)" : "");
 }
 
 static void add_function(struct top_table *table, const struct top_model *model,
@@ -218,7 +219,7 @@ static void fill_functions(struct top_table *table, const struct top_model *mode
 		                 .id = TOP_NONE, .own_self = elsewhere, .total = model->elsewhere},
 		             options, memory_strdup(TOP_ELSEWHERE));
 	table->note =
-	    counted_note(model, options, own_only ? "Library time counts for your function" : NULL);
+	    counted_note(model, options, own_only ? "Library time counts for its caller" : NULL);
 }
 
 static void fill_waits(struct top_table *table, const struct top_model *model,

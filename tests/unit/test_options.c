@@ -370,8 +370,7 @@ static void test_missing_values(void **state)
 
 static void test_bad_pids(void **state)
 {
-	static const char *const values[] = {"bash", "0",   "-1", "+1",
-	                                     "12x",  "1.5", "",   "4294967297"};
+	static const char *const values[] = {"0", "-1", "+1", "12x", "1.5", "", "4294967297"};
 
 	(void)state;
 	for (size_t i = 0; i < array_size(values); i++) {
@@ -473,7 +472,8 @@ static void test_several_pids(void **state)
 		assert_int_equal(options.more_pids[1], 56);
 		assert_true(options_has_several(&options));
 	}
-	assert_refused("-p 12,x", "--pid: 'x' is not a process id: give a number such as 1234");
+	assert_refused("-p 12,x",
+	               "--pid: 'x' is not a process id; for the ids of its processes: $(pidof x)");
 	assert_refused("-p ,", "--pid: ',' is not a process id: give a number such as 1234");
 	assert_refused("-p 12 34 make", "give either -p 12 or a command ('make'), not both");
 	assert_refused("dump 12 x.wprof",
