@@ -292,7 +292,7 @@ class Python(harness.TestCase):
             self.assertEqual(sample.stack[at : at + 3], ("<module>", "outer", "inner"))
 
     def test_stripped(self):
-        """Likewise, without a symbol table: from 3.13 on it is said that there is one."""
+        """Likewise, without a symbol table: from 3.10 on it is said that there is one."""
         for name, (python, _) in OTHERS.items():
             target = self.start_linked_in(python, strip=True) if int(name.split(".")[1]) >= 13 else None
             if target:

@@ -260,7 +260,7 @@ static struct python *find_linked_in(const struct runtimes_setup *setup, int tid
 		find_current(&search, &found);
 		return make(setup, &found);
 	}
-	// From 3.13 on a section shows that one is there, even when its symbols are stripped.
+	// From 3.10 on a section shows that one is there, even when its symbols are stripped.
 	struct named section = {.module = search.module, .name = ".PyRuntime"};
 	module_guard(search.module, find_runtime_section, &section, MODULE_FOR_RULES);
 	setup->stats->stripped_python = section.found && !found.runtime;
