@@ -12,10 +12,11 @@ import page
 import pprof
 from cgroup import quota
 from harness import PROFILER
+from terminal import run_in_terminal
 from test_record import report
 from told import read_folded
 
-LINE = re.compile(r"waited ([\d.]+) s for a CPU, and had one for ([\d.]+) s(?:: (.*))?")
+LINE = re.compile(r"waited ([\d.]+) s for a CPU, and ran for ([\d.]+) s(?:: (.*))?")
 
 
 def lines_of(text):
@@ -89,6 +90,15 @@ class CpuWaits(harness.TestCase):
         )  # fmt: skip
         self.assertEqual(told["target_throttled_periods"], 0)
 
+    def running_share(self, recording):
+        """Of the time in which threads of a recording were not idle, as the table on a terminal has it."""
+        directory = self.directory()
+        with open(os.path.join(directory, "x.wprof"), "wb") as file:
+            file.write(recording)
+        _, shown = run_in_terminal(["report", "--thread=^worker", "x.wprof"], directory)
+        run, ready = map(float, re.search(r" RUN% READY% .*\s+[\d.]+ +[\d.]+ +([\d.]+) +([\d.]+) ", shown).groups())
+        return run / (run + ready)
+
     def test_three_words(self):
         """Eight threads that spin on one CPU: running is what the kernel counts as that, in every format."""
         cpu = str(min(os.sched_getaffinity(0)))
@@ -110,6 +120,8 @@ class CpuWaits(harness.TestCase):
             off_s = abs(times[tid, "cpu"] - thread.kernel_cpu_s)
             self.assertLessEqual(off_s, max(0.02 * thread.kernel_cpu_s, 0.01), thread)
             self.assertGreater(times[tid, "runnable"], thread.kernel_cpu_s)
+        running, runnable = (sum(times[tid, state] for tid in threads) for state in ("running", "runnable"))
+        self.assertAlmostEqual(self.running_share(data), running / (running + runnable), delta=0.015)
         on_cpu, off_cpu = (
             sum(read_folded(report(data, "-f", "folded", "--thread=^worker", option)[0]).values())
             for option in ("--on-cpu", "--off-cpu")

@@ -41,7 +41,7 @@ void cpu_waits_sum(struct cpu_waits *figures, const struct profile *profile);
 // of the time that all were on a CPU or waiting for one, by samples.
 size_t cpu_waits_count_threads(const struct profile *profile);
 
-// Returns a line such as "waited 21.8 s for a CPU, and had one for 1.34 s: 8 threads share 1 CPU"
+// Returns a line such as "waited 21.8 s for a CPU, and ran for 1.34 s: 8 threads share 1 CPU"
 // if the threads waited for CPUs for more than a fifth of the time in which they were not blocked,
 // and for more than a tenth of at_ns; else NULL. `n_threads`: as cpu_waits_count_threads. The
 // caller frees. Sets *ret_by_others to true if other processes, which use its CPUs, are the cause.

@@ -16,6 +16,7 @@
 struct modules;
 struct symbols;
 struct top_own;
+struct weights;
 
 enum { TOP_HISTORY_CELLS = 20, TOP_MAX_NODES = 100000 };
 
@@ -41,6 +42,9 @@ struct top_input {
 	// Sorted by thread and time; at least those of the window and of the history.
 	const struct span *spans;
 	size_t n_spans;
+	// By which samples are multiplied, for each thread (weights.h); NULL: they count as they
+	// are.
+	const struct weights *weights;
 	const bool *selected; // of the profile's samples; NULL: all
 	int64_t from_ns, to_ns;
 	const struct cpu_log *cpu_log;

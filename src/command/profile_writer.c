@@ -218,7 +218,7 @@ static void answer(struct writing_run *run, const struct report_source *source)
 	FILE *stream = open_memstream(&run->table, &size);
 	if (!stream)
 		return;
-	run_table_write(options, source->whole, source->timeline, source->modules, source->symbols,
+	run_table_write(options, source,
 	                run_table_width(options->pid ? STDOUT_FILENO : STDERR_FILENO), stream);
 	fclose(stream);
 	if (!options->pid)

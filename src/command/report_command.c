@@ -72,8 +72,8 @@ static struct error *write_view(const struct options *options, struct recording 
 	const struct report_source *source = view_source(view, recording, symbols);
 	struct error *error = NULL;
 	if (options->answers)
-		run_table_write(options, source->whole, source->timeline, source->modules, symbols,
-		                run_table_width(STDOUT_FILENO), output_stream(output));
+		run_table_write(options, source, run_table_width(STDOUT_FILENO),
+		                output_stream(output));
 	else
 		error = write_report(options, source, output_stream(output));
 	if (!error)

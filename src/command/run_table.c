@@ -14,6 +14,8 @@
 #include "top_layout.h"
 #include "top_own.h"
 #include "top_table.h"
+#include "weights.h"
+#include "write_report.h"
 
 enum { MAX_FUNCTIONS = 12, MAX_WAITS = 6 };
 
@@ -50,32 +52,39 @@ int run_table_width(int fd)
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-void run_table_write(const struct options *options, const struct profile *profile,
-                     struct timeline *timeline, const struct modules *modules,
-                     const struct symbols *symbols, int width, FILE *stream)
+void run_table_write(const struct options *options, const struct report_source *source, int width,
+                     FILE *stream)
 {
 	static const struct cpu_log no_log; // the summary says how long it waited for CPUs
 	const struct selection selection = options_selection(options);
-	_cleanup_free_ bool *selected =
-	    selection_apply(&selection, profile, modules, symbols, options->syscalls);
+	struct timeline *timeline = source->timeline;
+	struct profile profile = *source->whole;
 	struct top_own own = {0};
 	struct top_model model;
 	size_t n_threads;
 
-	top_own_update(&own, profile, modules, symbols);
+	profile.figures = source->part->figures;
+	profile.n_figures = source->part->n_figures;
+	_cleanup_free_ struct weights *weights =
+	    weights_of_spans(&profile, timeline->spans, timeline->n_spans);
+	_cleanup_free_ bool *selected = selection_apply(&selection, &profile, source->modules,
+	                                                source->symbols, options->syscalls);
+
+	top_own_update(&own, &profile, source->modules, source->symbols);
 	free(timeline_by_thread(timeline, &n_threads)); // sorts it
 	top_model_init(&model, &(struct top_input){
-	                           .profile = profile,
-	                           .modules = modules,
-	                           .symbols = symbols,
+	                           .profile = &profile,
+	                           .modules = source->modules,
+	                           .symbols = source->symbols,
 	                           .own = &own,
 	                           .spans = timeline->spans,
 	                           .n_spans = timeline->n_spans,
+	                           .weights = weights,
 	                           .selected = selected,
 	                           .cpu_log = &no_log,
 	                           .choice = {.hides_idle = true},
-	                           .from_ns = profile->start_ns,
-	                           .to_ns = profile->start_ns + profile->duration_ns + 1,
+	                           .from_ns = profile.start_ns,
+	                           .to_ns = profile.start_ns + profile.duration_ns + 1,
 	                       });
 	write_view(&model, TOP_FUNCTIONS, MAX_FUNCTIONS, width,
 	           "Functions, by their own time:", stream);

@@ -5,17 +5,13 @@
 
 #include <stdio.h>
 
-struct modules;
 struct options;
-struct profile;
-struct symbols;
-struct timeline;
+struct report_source;
 
 // Returns how many columns the terminal of that descriptor has; 0: it is none.
 int run_table_width(int fd);
 
-// Writes both tables as text of at most `width` columns (0: any) to the stream. `timeline` is that
-// of the profile; sorts it.
-void run_table_write(const struct options *options, const struct profile *profile,
-                     struct timeline *timeline, const struct modules *modules,
-                     const struct symbols *symbols, int width, FILE *stream);
+// Writes both tables as text of at most `width` columns (0: any) to the stream. Samples count as
+// the kernel's clocks say (weights.h). Needs source->timeline, and sorts it.
+void run_table_write(const struct options *options, const struct report_source *source, int width,
+                     FILE *stream);

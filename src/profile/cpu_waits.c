@@ -164,7 +164,7 @@ char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads, bool *re
 	    figures->delay_ns <= figures->at_ns / LEAST_TIME)
 		return NULL;
 	_cleanup_free_ char *cause = text_of_cause(figures, n_threads, ret_by_others);
-	return memory_printf("waited %.3g s for a CPU, and had one for %.3g s%s",
+	return memory_printf("waited %.3g s for a CPU, and ran for %.3g s%s",
 	                     (double)figures->delay_ns / (double)NS_PER_SECOND,
 	                     (double)figures->cpu_ns / (double)NS_PER_SECOND, cause);
 }

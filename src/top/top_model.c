@@ -18,6 +18,7 @@
 #include "top_own.h"
 #include "top_tree.h"
 #include "top_waits.h"
+#include "weights.h"
 
 enum { MAX_NAME_BYTES = 1024 };
 
@@ -40,6 +41,28 @@ static void add_samples(const struct top_input *input, struct slice *slice)
 	for (size_t i = 0; i < input->n_spans; i++)
 		if (top_is_selected(input, &input->spans[i]))
 			slice_add(slice, input->profile, &input->spans[i]);
+}
+
+// Samples then count as the kernel's clocks say. Rounding errors are handed on, so that a thread's
+// samples keep their sum.
+static void weigh(const struct top_input *input, struct slice *slice)
+{
+	const struct profile *profile = input->profile;
+	_cleanup_free_ double *errors =
+	    memory_alloc_zeroed(profile->n_threads + 1, sizeof(*errors));
+
+	for (size_t i = 0; input->weights && i < slice->n_sums; i++) {
+		const struct sample *sample = &profile->samples[i];
+		const struct weights *weights = &input->weights[sample->thread];
+		struct sample *sum = &slice->sums[i];
+		double *error = &errors[sample->thread];
+		const double n =
+		    (double)sum->count * weights->factor[weight_class_of(sample->state)] + *error;
+		if (sum->count == 0)
+			continue;
+		sum->count = n > 0 ? (uint64_t)(n + 0.5) : 0;
+		*error = n - (double)sum->count;
+	}
 }
 
 static void find_kinds(struct top_model *model)
@@ -283,6 +306,7 @@ void top_model_init(struct top_model *ret, const struct top_input *input)
 	};
 	find_kinds(ret);
 	add_samples(input, &slice);
+	weigh(input, &slice);
 	ret->n_ticks = count_ticks(input);
 	find_threads(ret, &slice);
 	count(ret);

@@ -23,19 +23,19 @@ static const struct {
 } cases[] = {
     {{.at_ns = 3000 * MS, .cpu_ns = 1343 * MS, .delay_ns = 21848 * MS, .n_cpus = 1},
      8,
-     "waited 21.8 s for a CPU, and had one for 1.34 s: 8 threads share 1 CPU"},
+     "waited 21.8 s for a CPU, and ran for 1.34 s: 8 threads share 1 CPU"},
     {{.at_ns = 3000 * MS, .cpu_ns = 5000 * MS, .delay_ns = 5000 * MS, .n_cpus = 2},
      4,
-     "waited 5 s for a CPU, and had one for 5 s: 4 threads share 2 CPUs"},
+     "waited 5 s for a CPU, and ran for 5 s: 4 threads share 2 CPUs"},
     {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 400 * MS, .n_cpus = 2},
      2,
-     "waited 0.4 s for a CPU, and had one for 0.8 s: other processes use its CPUs as well"},
+     "waited 0.4 s for a CPU, and ran for 0.8 s: other processes use its CPUs as well"},
     {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 400 * MS, .n_cpus = 1},
      1,
-     "waited 0.4 s for a CPU, and had one for 0.8 s: other processes use its CPU as well"},
+     "waited 0.4 s for a CPU, and ran for 0.8 s: other processes use its CPU as well"},
     {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 400 * MS},
      2,
-     "waited 0.4 s for a CPU, and had one for 0.8 s"},
+     "waited 0.4 s for a CPU, and ran for 0.8 s"},
     // The limit explains it, but not if it was used up but once.
     {{.at_ns = 3000 * MS,
       .cpu_ns = 900 * MS,
@@ -45,7 +45,7 @@ static const struct {
       .n_periods = 30,
       .n_throttled = 27},
      8,
-     "waited 2 s for a CPU, and had one for 0.9 s: its control group may use 0.3 CPUs, and "
+     "waited 2 s for a CPU, and ran for 0.9 s: its control group may use 0.3 CPUs, and "
      "was throttled in 27 of 30 periods"},
     {{.at_ns = 3000 * MS,
       .cpu_ns = 900 * MS,
@@ -54,7 +54,7 @@ static const struct {
       .n_periods = 30,
       .n_throttled = 3},
      8,
-     "waited 2 s for a CPU, and had one for 0.9 s: its control group was throttled in 3 of "
+     "waited 2 s for a CPU, and ran for 0.9 s: its control group was throttled in 3 of "
      "30 periods"},
     {{.at_ns = 3000 * MS,
       .cpu_ns = 900 * MS,
@@ -64,15 +64,15 @@ static const struct {
       .n_periods = 30,
       .n_throttled = 1},
      8,
-     "waited 4 s for a CPU, and had one for 0.9 s: 8 threads share 1 CPU"},
+     "waited 4 s for a CPU, and ran for 0.9 s: 8 threads share 1 CPU"},
     // Threads that would fit in the CPUs in turns are kept waiting by others, however many they
     // are.
     {{.at_ns = 5000 * MS, .cpu_ns = 137 * MS, .delay_ns = 600 * MS, .n_cpus = 2},
      6,
-     "waited 0.6 s for a CPU, and had one for 0.137 s: other processes use its CPUs as well"},
+     "waited 0.6 s for a CPU, and ran for 0.137 s: other processes use its CPUs as well"},
     {{.at_ns = 5000 * MS, .cpu_ns = 9000 * MS, .delay_ns = 3000 * MS, .n_cpus = 2},
      6,
-     "waited 3 s for a CPU, and had one for 9 s: 6 threads share 2 CPUs"},
+     "waited 3 s for a CPU, and ran for 9 s: 6 threads share 2 CPUs"},
     // A fifth, or moments, are not told of.
     {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 200 * MS, .n_cpus = 1}, 8, NULL},
     {{.at_ns = 3000 * MS, .cpu_ns = 10 * MS, .delay_ns = 290 * MS, .n_cpus = 1}, 8, NULL},
