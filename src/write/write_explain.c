@@ -158,15 +158,18 @@ static void put_findings(const struct explanation *explanation, bool is_markdown
 		fputs("## What the profile shows\n\n", stream);
 	const char *raw = profile->n_processes > 0 ? profile->processes[0].name : "process";
 	_cleanup_free_ char *name = text_clean(raw, strlen(raw), TEXT_UNLIMITED);
-	fprintf(stream,
-	        "%s (%d): %.1f s, %zu thread%s. In total they were busy for %.1f s (computing "
-	        "or held up: 100 %% below) and idle for %.1f s.\n%s",
-	        name, report->pid, seconds((double)profile->duration_ns), profile->n_threads,
-	        text_plural(profile->n_threads), seconds(explanation->active_ns), seconds(idle_ns),
-	        explanation->n_findings || is_markdown ? "\n" : "");
+	fprintf(
+	    stream,
+	    "%s (%d): %zu thread%s, %.1f s. Busy (computing or held up) for %.1f s in all, idle "
+	    "for %.1f s. Percentages are of the busy time.\n%s",
+	    name, report->pid, profile->n_threads, text_plural(profile->n_threads),
+	    seconds((double)profile->duration_ns), seconds(explanation->active_ns),
+	    seconds(idle_ns), explanation->n_findings || is_markdown ? "\n" : "");
 	if (machine)
-		fprintf(stream, "The machine is busy: the program %s.\n%s", machine,
-		        explanation->n_findings || is_markdown ? "\n" : "");
+		fprintf(stream,
+		        "The machine is busy (waits for a CPU are not counted above): the program "
+		        "%s.\n%s",
+		        machine, explanation->n_findings || is_markdown ? "\n" : "");
 	for (size_t i = 0; i < explanation->n_findings; i++) {
 		const struct finding *finding = &explanation->findings[i];
 		_cleanup_free_ char *text = told(explanation, finding, is_markdown ? "**" : "");
