@@ -318,6 +318,7 @@ class Outputs(harness.TestCase):
             if run.elapsed_s < 5:
                 break
         self.assertRegex(run.stderr, told)
+        self.assertNotIn("add -c", harness.wrap(["true"]).stderr)  # it has none
 
     def answer(self, *args, directory=None):
         """What a terminal shows, and the pages of a run without -o and -f."""

@@ -25,9 +25,11 @@
 
 enum { MAX_FILE_DOUBTS = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
 
-// Of the ticks, and of the samples: what is no more than that is said with -v alone.
+// Children that use less are not spoken of.
 #define LEAST_CPUS 0.02
+enum { LEAST_CHILDREN_NS = NS_PER_SECOND / 20 };
 
+// Of the ticks, and of the samples: what is no more than that is said with -v alone.
 enum { MISSED_PERCENT = 5, FAULTY_PERCENT = 1 };
 
 static double seconds(int64_t ns)
@@ -588,7 +590,9 @@ void summary_print_children(const struct children_cpu *children, const struct ru
 	const double run_ns = (double)(stats->last_ns - stats->start_ns + 1);
 	const double cpus = (double)children->cpu_ns / run_ns;
 
-	if (cpus < LEAST_CPUS || children->cpu_ns < 2 * own_ns)
+	// A command that ends at once may have used a little that no sample has seen.
+	if (cpus < LEAST_CPUS || children->cpu_ns < LEAST_CHILDREN_NS ||
+	    children->cpu_ns < 2 * own_ns)
 		return;
 	fputs("profiler: its ", stderr);
 	if (children->n > 0)
