@@ -19,6 +19,16 @@ PROGRAM = os.path.join(harness.HERE, "fixtures", "python_stacks.py")
 sys.path.insert(0, os.path.dirname(PROGRAM))
 import python_stacks  # noqa: E402
 
+# A program that sleeps in inner, below outer.
+SLEEPS = """\
+import time
+def outer(): inner()
+def inner():
+    print('ready', flush=True)
+    time.sleep(300)
+outer()
+"""
+
 # Interpreters beside Debian's, of which each version has structures of its own: (program, environment).
 OTHERS = {
     os.path.basename(os.path.dirname(os.path.dirname(program))): (
@@ -232,21 +242,13 @@ class Python(harness.TestCase):
     def test_trampolines(self):
         """With -X perf a piece of code stands between the calls of the loop, for perf: each function
         is shown once nevertheless."""
-        script = (
-            "import time\n"
-            "def outer(): inner()\n"
-            "def inner():\n"
-            "    print('ready', flush=True)\n"
-            "    time.sleep(300)\n"
-            "outer()\n"
-        )
         found = {name: other for name, other in OTHERS.items() if int(name.split(".")[1]) >= 12}
         for name, (python, env) in found.items():
             for option in ("perf", "perf_jit"):
                 if option == "perf_jit" and name.startswith("3.12"):
                     continue
                 with self.subTest(name, option=option):
-                    target = self.start(python, "-X", option, "-c", script, env=env)
+                    target = self.start(python, "-X", option, "-c", SLEEPS, env=env)
                     for sample in attach(target).pprof.samples:
                         at = sample.stack.index("<module>")
                         self.assertEqual(sample.stack[at : at + 3], ("<module>", "outer", "inner"))
@@ -269,18 +271,10 @@ class Python(harness.TestCase):
             "    return PyRun_SimpleString(argv[1]);\n"
             "}\n"
         )
-        script = (
-            "import time\n"
-            "def outer(): inner()\n"
-            "def inner():\n"
-            "    print('ready', flush=True)\n"
-            "    time.sleep(300)\n"
-            "outer()\n"
-        )
         command = ["cc", "-no-pie", "-o", program, "-xc", "-", "-xnone", "-I" + config["INCLUDEPY"], library]
         libraries = (config["LIBS"] + " -lexpat -lz -lm").split()
         subprocess.run(command + libraries + strip * ["-s"], input=code, encoding="ascii", check=True)
-        return self.start(program, script)
+        return self.start(program, SLEEPS)
 
     def test_linked_in(self):
         """An interpreter that is a part of the program, which exports nothing."""
