@@ -683,7 +683,7 @@ static int run(void *context, const struct origin *origin)
 	return status ? status : command_status;
 }
 
-// Memory that the writer sees, too, if there is any.
+// Returns memory that is shared with the writer; if there is none, the worker has it for itself.
 static struct run_told *share_told(void)
 {
 	void *memory = mmap(NULL, sizeof(struct run_told), PROT_READ | PROT_WRITE,

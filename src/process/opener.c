@@ -233,7 +233,7 @@ static int open_requested(int socket, struct opener_request *request, struct ope
 		return fd;
 	if (storage == STORAGE_LAYERS && has_local_layers(path_fd, request->tid))
 		return fd;
-	// Close it before the reply: closing may ask the server, too.
+	// Close it before the reply: closing may wait for the server as well.
 	_cleanup_close_ int server_fd = fd;
 	ret->is_copy = true;
 	return copy(socket, server_fd, request->max_bytes);
