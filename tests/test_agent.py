@@ -274,12 +274,12 @@ class Agent(harness.TestCase):
         self.assert_message(run, "name a directory", STATUS_USAGE)
 
     def test_off_file(self):
-        """While it is there nobody is sampled; those at work end."""
+        """While it is there nothing is sampled; those at work end."""
         target = self.start(self.program, 2, 1, 0)
         with open(self.off_file, "wb"):
             pass
         agent = self.begin("--window=1h", "--period=1h", f"exe={self.program}")
-        self.assertRegex(agent.stderr.readline(), "off is there: nobody is sampled")
+        self.assertRegex(agent.stderr.readline(), "off is there: nothing is sampled")
         self.assertEqual(children(agent.pid), [])
         os.unlink(self.off_file)
         agent.send_signal(signal.SIGTERM)

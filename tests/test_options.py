@@ -303,7 +303,9 @@ class Outputs(harness.TestCase):
             time.sleep(1000)"""
         target = self.start(sys.executable, "-c", script)
         explain = ["explain", target.pid, "-d", "0.5"]
-        for run_once in (lambda: attach(target, duration="0.5"), lambda: Run(explain, brief=True).finish()):
+        runs = [lambda: attach(target, duration="0.5")]
+        runs += [lambda form=form: Run([*explain, *form], brief=True).finish() for form in ([], ["--json"])]
+        for run_once in runs:
             for _ in range(10):
                 children = harness.children(target.pid)
                 n_before = sum(map(harness.cpu_ticks, children))

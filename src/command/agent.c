@@ -422,7 +422,7 @@ static void tell_samplers(struct agent *agent)
 			agent_end_tell(&agent->items[i].end, agent->items[i].sampler);
 }
 
-// While the file is there nobody is sampled.
+// While the file is there nothing is sampled.
 static bool look_for_off_file(struct agent *agent)
 {
 	const char *path = agent->options->agent.off_file;
@@ -430,7 +430,7 @@ static bool look_for_off_file(struct agent *agent)
 
 	if (is_off != agent->is_off && !agent->options->quiet)
 		fprintf(stderr, "profiler: agent: %s is %s: %s\n", path, is_off ? "there" : "gone",
-		        is_off ? "nobody is sampled" : "sampling goes on");
+		        is_off ? "nothing is sampled" : "sampling continues");
 	if (is_off)
 		tell_samplers(agent);
 	agent->is_off = is_off;

@@ -158,10 +158,13 @@ static const struct option_row own_rows[] = {
 	      "default 5; 0: no limit"),
 	{.long_name = "max-memory", .argument = "SIZE", .parse = parse_max_memory, .rare = true,
 	 .help = "use at most this much memory, all together; default\n256M"},
-	{.short_name = 'o', .long_name = "output", .argument = "FILE",
-	 .help = "a directory, for profiles that are not sent yet"},
 	{.long_name = "off-file", .argument = "FILE", .parse = parse_off_file, .rare = true,
 	 .help = "sample nothing while this file exists; default\n/run/profiler/off"},
+	{.help = "Where the profiles go:", .verbs = FOR_AGENT},
+	{.long_name = "push", .argument = "URL",
+	 .help = "send them to this server (profiler push --help says\nwhich)"},
+	{.short_name = 'o', .long_name = "output", .argument = "FILE",
+	 .help = "the directory for them; with --push, for those that\nare not sent yet"},
 };
 // clang-format on
 

@@ -79,21 +79,21 @@ static struct error *parse_at(struct options *options, const char *value)
 
 static const struct option_row own_rows[] = {
 	{.help = "What is shown:", .verbs = FOR_DUMP},
-	FLAG("json", json, "print JSON, one object per line and dump"),
-	FLAG("all-frames", all_frames, "one line for each frame, and deep stacks whole"),
-	{.short_name = 'o', .long_name = "output", .argument = "FILE", .rare = true,
-	 .help = "write to FILE instead of standard output"},
-	FLAG("no-group", no_group, "print each thread by itself, even if stacks are equal"),
-	FLAG("no-locks", no_locks, "do not find out who holds what threads wait for"),
 	VALUE('n', "count", "N", parse_count, "take N dumps; threads that have not run since the\n"
 	      "previous one are marked"),
 	VALUE(0, "interval", "TIME", parse_interval, "time between dumps; default 1s"),
-	VALUE(0, "at", "WHEN", parse_at, "for a recording: what threads did at WHEN, a time\n"
-	      "since its start (5s) or of the day (14:03:07)"),
 	FLAG("check", check, "exit with 10 if there is a deadlock, else with 11 if\n"
 	      "a thread has been blocked for longer than --blocked"),
 	VALUE(0, "blocked", "TIME", parse_blocked, "for --check: how long a thread may wait for a lock,\n"
 	      "file, socket or pipe"),
+	VALUE(0, "at", "WHEN", parse_at, "for a recording: what threads did at WHEN, a time\n"
+	      "since its start (5s) or of the day (14:03:07)"),
+	FLAG("json", json, "print JSON, one object per line and dump"),
+	FLAG("all-frames", all_frames, "one line for each frame, and deep stacks whole"),
+	FLAG("no-group", no_group, "print each thread by itself, even if stacks are equal"),
+	FLAG("no-locks", no_locks, "do not find out who holds what threads wait for"),
+	{.short_name = 'o', .long_name = "output", .argument = "FILE", .rare = true,
+	 .help = "write to FILE instead of standard output"},
 };
 // clang-format on
 

@@ -507,13 +507,13 @@ static const struct option_row rows[] = {
 	      "send a profile every 15s, or --every, to this server\n"
 	      "(profiler push --help says which); profiles not yet\n"
 	      "sent wait in the directory given with -o",
-	      .verbs = FOR_SAMPLE | FOR_AGENT, .common = FOR_AGENT),
+	      .verbs = FOR_SAMPLE | FOR_AGENT),
 	VALUE(0, "service", "NAME", push_parse_service,
 	      "service name under which the server files the profile",
-	      .common = FOR_PUSH),
+	      .common = FOR_PUSH | FOR_AGENT),
 	VALUE(0, "label", "KEY=VALUE", push_parse_label,
 	      "add a label; may be repeated",
-	      .common = FOR_PUSH),
+	      .common = FOR_PUSH | FOR_AGENT),
 	VALUE(0, "push-labels", "LIST", push_parse_keys,
 	      "sample labels to send: some of\n"
 	      "state,kind,syscall,thread; default state"),
@@ -575,8 +575,8 @@ static const struct option_row rows[] = {
 	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	VALUE('o', "output", "FILE", parse_output,
 	      "file to write: .html, .pb.gz, .wprof, ...; -: stdout;\n"
-	      "default: tables on a terminal, where -p writes a page\n"
-	      "as well, profiler.PID.html; in a pipe folded stacks",
+	      "default: tables on a terminal (with -p also a page,\n"
+	      "profiler.PID.html), in a pipe folded stacks",
 	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT |
 	               FOR_EXPLAIN,
 	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF),

@@ -41,7 +41,7 @@ static struct error *parse_markdown(struct options *options, const char *value)
 }
 
 static const struct option_row own_rows[] = {
-    {.help = "How it watches and tells:", .verbs = FOR_EXPLAIN},
+    {.help = "What is sampled and printed:", .verbs = FOR_EXPLAIN},
     {.short_name = 'd',
      .long_name = "duration",
      .argument = "TIME",
@@ -75,7 +75,7 @@ static struct error *explain_check(struct options *options)
 	if (options->pid && !options->duration_ns)
 		options->duration_ns = DEFAULT_S * NS_PER_SECOND;
 	options->blame = true;
-	options->tells_children = !options->quiet && options->writer == &writer_explain;
+	options->tells_children = !options->quiet;
 	options->quiet = true;
 	return NULL;
 }
@@ -107,8 +107,8 @@ const struct verb verbs[N_VERBS] = {
         {
             .id = VERB_SAMPLE,
             .usage =
-                "Usage: profiler [OPTION...] -p PID\n"
-                "       profiler [OPTION...] [--] COMMAND [ARG...]\n"
+                "Usage: profiler [record] [OPTION...] -p PID\n"
+                "       profiler [record] [OPTION...] [--] COMMAND [ARG...]\n"
                 "       profiler VERB [OPTION...] ...\n"
                 "Shows where every thread of a process spends its time: running, or waiting for\n"
                 "locks, files, sockets, timers or other processes.\n",
@@ -221,12 +221,12 @@ const struct verb verbs[N_VERBS] = {
             .name = "diff",
             .operands = "A B",
             .summary = "show what changed between two profiles",
-            .usage =
-                "Usage: profiler diff [OPTION...] A B\n"
-                "       profiler diff [OPTION...] --before A... --after B...\n"
-                "Shows what changed from A to B, recordings or folded profiles: on a terminal\n"
-                "as a table, which tells changes from chance; in a pipe as folded stacks.\n"
-                "FILE.wprof@FROM..TO is a part of a recording.\n",
+            .usage = "Usage: profiler diff [OPTION...] A B\n"
+                     "       profiler diff [OPTION...] --before A... --after B...\n"
+                     "Shows what changed from A to B (recordings, folded or pprof profiles): on a\n"
+                     "terminal as a table, which tells changes from chance; in a pipe as folded\n"
+                     "stacks.\n"
+                     "FILE.wprof@FROM..TO is a part of a recording.\n",
             .examples = "  profiler diff before.wprof after.wprof\n"
                         "  profiler diff hour.wprof@14:00..14:10 hour.wprof@14:20..14:30\n"
                         "  profiler diff --before main*.wprof --after branch*.wprof --check=2%\n"
@@ -267,6 +267,7 @@ const struct verb verbs[N_VERBS] = {
             .summary = "sample many processes of this machine in turn",
             .usage =
                 "Usage: profiler agent [OPTION...] --push=URL RULE...\n"
+                "       profiler agent [OPTION...] -o DIR RULE...\n"
                 "       profiler agent --list RULE...\n"
                 "Watches the processes of this machine and samples those that match a rule, each\n"
                 "for ten seconds a minute. A rule is a list of conditions, such as\n"

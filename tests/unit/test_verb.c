@@ -32,7 +32,7 @@ static void test_help_text(void **state)
 	    options_help(&(struct options){.verb = &verbs[VERB_SAMPLE], .help_all = true});
 
 	(void)state;
-	assert_non_null(strstr(help, "Usage: profiler [OPTION...] -p PID\n"));
+	assert_non_null(strstr(help, "Usage: profiler [record] [OPTION...] -p PID\n"));
 	assert_non_null(strstr(help, "\n  -p, --pid=PID           attach to"));
 	assert_non_null(strstr(help, "\n      --no-inlines        show only"));
 	assert_null(strstr(help, "--normalize")); // diff's
