@@ -18,7 +18,7 @@ enum thread_state {
 	THREAD_SLEEPING, // waiting, interruptibly
 	THREAD_DISK,     // waiting, uninterruptibly (disk sleep, vfork)
 	THREAD_STOPPED,  // stopped by a signal or a debugger
-	THREAD_RUNNABLE, // ready, waiting for a CPU; or a goroutine that no thread runs
+	THREAD_RUNNABLE, // ready, waiting for a CPU; or a task that no thread runs
 	N_THREAD_STATES,
 };
 
@@ -59,7 +59,7 @@ enum {
 	GUESSED_BY_CODE = 2, // by what the code does until it returns
 };
 
-// The code of a location whose function did not call the one below it, but created the goroutine.
+// The code of a location whose function did not call the one below it, but created the task.
 enum { LOCATION_CREATOR = INT32_MAX };
 
 struct location {
@@ -88,8 +88,8 @@ struct wait {
 	                  // known; any bytes but NUL
 	char *meaning;    // the same in better words, if they were found later; else NULL
 	char *frames;     // kernel functions, leaf first, each with a newline; "": not known
-	char *reason; // why a goroutine waits, in the words of Go's runtime; "": it is not one; any
-	              // bytes but NUL
+	char *reason;     // why a task waits, in the words of its runtime; "": it is not one; any
+	                  // bytes but NUL
 };
 
 #define WAIT_FOLDED "[...]"
@@ -120,18 +120,18 @@ struct thread_figures {
 	int64_t held_ns, displaced_ns;
 };
 
-// What is sampled: a thread of the system's, or a goroutine.
+// What is sampled: a thread of the system's, or a task (a goroutine).
 struct thread {
 	int pid; // the process (tgid)
-	int tid; // a goroutine has a number that no thread has (profile_add_goroutine)
-	bool is_goroutine;
-	uint64_t goid;    // 0: several goroutines, one after the other
+	int tid; // a task has a number that no thread has (profile_add_task)
+	bool is_task;
+	uint64_t task_id; // 0: several tasks, one after the other
 	char *name;       // as last seen, never NULL; any bytes but NUL
 	int64_t first_ns; // CLOCK_MONOTONIC; it was watched from then on...
 	int64_t last_ns;  // ...until then; wall weights add up to last_ns - first_ns - away_ns
-	int64_t waits_since_ns;  // a goroutine's: it has waited since then or longer, by its
+	int64_t waits_since_ns;  // a task's: it has waited since then or longer, by its
 	                         // runtime; CLOCK_MONOTONIC; 0: not known
-	int64_t away_ns;         // time in which it ran goroutines: that time is theirs
+	int64_t away_ns;         // time in which it ran tasks: that time is theirs
 	int64_t kernel_cpu_ns;   // CPU time between first and last, by the kernel's count
 	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1: unknown
 	struct thread_figures first_figures, last_figures; // of these (profile_note_figures)
@@ -251,7 +251,7 @@ uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_
 uint32_t profile_intern_wait(struct profile *profile, int syscall, const char *descriptor,
                              const char *frames);
 
-// Does the same for a goroutine: why it waits, and for what ("chan 0xc000012345"; "": not known).
+// Does the same for a task: why it waits, and for what ("chan 0xc000012345"; "": not known).
 uint32_t profile_intern_reason(struct profile *profile, const char *reason, const char *object);
 
 // True if a part of the wait was left out, as there were too many different ones.
@@ -313,15 +313,15 @@ const char *profile_process_name(const struct profile *profile, int pid);
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
                             int64_t now_ns);
 
-// Does the same for a goroutine.
-uint32_t profile_add_goroutine(struct profile *profile, int pid, uint64_t goid, const char *name,
-                               int64_t now_ns);
+// Does the same for a task.
+uint32_t profile_add_task(struct profile *profile, int pid, uint64_t task_id, const char *name,
+                          int64_t now_ns);
 
-// Lets the entry of a goroutine that is gone stand for another one as well, from now_ns on. It then
+// Lets the entry of a task that is gone stand for another one as well, from now_ns on. It then
 // has no id of its own.
-void profile_reuse_goroutine(struct profile *profile, uint32_t thread, int64_t now_ns);
+void profile_reuse_task(struct profile *profile, uint32_t thread, int64_t now_ns);
 
-// Skips the time up to now_ns, in which the thread ran goroutines: it is counted as theirs. The
+// Skips the time up to now_ns, in which the thread ran tasks: it is counted as theirs. The
 // thread is in no span meanwhile.
 void profile_pass(struct profile *profile, uint32_t thread, int64_t now_ns);
 

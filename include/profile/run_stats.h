@@ -34,8 +34,8 @@ enum runtime_fault {
 	N_RUNTIME_FAULTS,
 };
 
-// What was read of a Go program's goroutines.
-struct run_goroutines {
+// What was read of a program's tasks (unwind: language_tasks.h).
+struct run_tasks {
 	char version[32];       // of Go; "": none was seen
 	const char *refused;    // why they are not read; NULL: they are
 	int guessed_minor;      // they are read as those of Go 1.`guessed_minor`; 0: of theirs
@@ -49,8 +49,8 @@ struct run_goroutines {
 	uint64_t left_out;      // not read, as there are too many
 	uint64_t copied;        // stacks that were read
 	uint64_t kept;          // stacks that were still the same
-	uint64_t moved;         // samples taken later: the goroutine ran whenever it was read
-	uint64_t ended;         // goroutines that ended while they were first read: no sample
+	uint64_t moved;         // samples taken later: the task ran whenever it was read
+	uint64_t ended;         // tasks that ended while they were first read: no sample
 	uint64_t unreadable;    // stacks not in memory
 };
 
@@ -96,7 +96,7 @@ struct run_stats {
 	int guessed_python;    // likewise, of one that is read as the newest known one; 0: none
 	bool stripped_python;  // one is linked into the program, without symbols
 	char other_python[64]; // a further file with an interpreter, which is not read; "": none
-	struct run_goroutines goroutines;
+	struct run_tasks tasks;
 	bool pages_hidden;  // the kernel does not show which pages are in memory
 	bool kernel_hidden; // kernel frames were asked for, but are not shown
 	bool blind; // sleeping threads had to be stopped: no schedstat, or no /proc/TID/syscall

@@ -14,8 +14,7 @@ struct timeline {
 	int64_t from_ns, to_ns;        // CLOCK_MONOTONIC: what lies outside is cut off
 	struct span *spans;
 	size_t n_spans, spans_capacity;
-	size_t
-	    *group_sizes; // by thread: goroutines that it stands for; NULL: none (timeline_group)
+	size_t *group_sizes; // by thread: tasks that it stands for; NULL: none (timeline_group)
 };
 
 // The spans of one thread.
@@ -23,7 +22,7 @@ struct thread_spans {
 	uint32_t thread;
 	const struct span *spans; // in the order of time
 	size_t count;
-	size_t n_goroutines; // how many it stands for; 0: only for itself
+	size_t n_tasks; // how many it stands for; 0: only for itself
 };
 
 // Begins an empty timeline. `to_ns` may be INT64_MAX, `from_ns` INT64_MIN.
@@ -39,11 +38,11 @@ void timeline_add_open(struct timeline *timeline, const struct profile *profile)
 // Keeps only spans of the samples that are selected, one bool for each.
 void timeline_select(struct timeline *timeline, const bool *selected);
 
-// Merges goroutines that the same `go` statement has created into one, if there
-// are more than max_goroutines: it shows one of them that runs, or one that waits while none runs.
-// *ret_goroutines, *ret_groups: how many became how many; 0: none did.
-void timeline_group(struct timeline *timeline, const struct profile *profile, size_t max_goroutines,
-                    size_t *ret_goroutines, size_t *ret_groups);
+// Merges tasks that were created at the same place into one, if there
+// are more than max_tasks: it shows one of them that runs, or one that waits while none runs.
+// *ret_tasks, *ret_groups: how many became how many; 0: none did.
+void timeline_group(struct timeline *timeline, const struct profile *profile, size_t max_tasks,
+                    size_t *ret_tasks, size_t *ret_groups);
 
 // Returns the parts of all threads that have one, by thread. *spans goes on from one to the next:
 // the array has `*ret_count` items, and the caller frees it. Sorts the timeline.

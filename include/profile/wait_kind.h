@@ -15,7 +15,7 @@
 
 enum wait_kind {
 	WAIT_KIND_RUNNING,
-	WAIT_KIND_RUNNABLE,  // ready to run, waits for a CPU; a goroutine: for a thread
+	WAIT_KIND_RUNNABLE,  // ready to run, waits for a CPU; a task: for a thread
 	WAIT_KIND_LOCK,      // that another thread or process holds
 	WAIT_KIND_CONDITION, // that another thread makes true: work, an end, a count
 	WAIT_KIND_FILE,

@@ -52,7 +52,7 @@ void weights_find(const struct weight_sums *sums, const struct thread_figures *f
                   const struct thread_figures *to, int64_t period_ns, struct weights *ret);
 
 // Does the same for each thread of the profile, by its figures (profile_figures). The caller frees;
-// there are profile->n_threads. Threads of processes with goroutines are as sampled: the kernel
+// there are profile->n_threads. Threads of processes with tasks are as sampled: the kernel
 // does not count those.
 struct weights *weights_of_threads(const struct profile *profile, const struct weight_sums *sums);
 

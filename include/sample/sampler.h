@@ -29,7 +29,7 @@ struct sampler {
 	bool children;               // descendants of the targets too
 	bool kernel;                 // kernel frames of sleeping threads
 	bool locks;                  // find out who holds the locks that threads wait for
-	bool system_goroutines;      // show the runtime's own tasks, too
+	bool system_tasks;           // show the runtime's own tasks, too
 	bool no_creators;            // leave a task's creator out of its stack
 	bool counts_at_once;         // `passed` reads the profile after each tick
 	bool once;                   // only the first tick, at once

@@ -35,9 +35,9 @@ struct report {
 	// Keys of labels (labels.h) that are root frames, NULL-terminated, outermost first; NULL:
 	// none are.
 	const char *const *label_frames;
-	bool goroutine_ids; // goroutines that are alike are not added up
-	bool lines;         // file:line in the frames' names
-	bool syscalls;      // the system call that a thread waits in as a frame
+	bool task_ids; // tasks that are alike are not added up
+	bool lines;    // file:line in the frames' names
+	bool syscalls; // the system call that a thread waits in as a frame
 };
 
 struct writer {

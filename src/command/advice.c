@@ -207,7 +207,7 @@ void advice_deinit(struct advice *advice)
 	*advice = (struct advice){0};
 }
 
-const char *advice_on_goroutines(const struct modules *modules)
+const char *advice_on_tasks(const struct modules *modules)
 {
 	for (size_t i = 0; i < modules->count; i++)
 		if (modules->items[i]->kind == MODULE_FILE &&

@@ -35,7 +35,7 @@ static uint32_t count_cpus(const struct profile *profile, const struct cpu_waits
 	CPU_ZERO_S(MAX_CPU_BYTES, all);
 	for (size_t i = 0; i < profile->n_threads && n < MAX_THREADS; i++) {
 		const struct thread *thread = &profile->threads[i];
-		if (thread->ended || thread->is_goroutine ||
+		if (thread->ended || thread->is_task ||
 		    thread->kernel_cpu_ns + thread->kernel_delay_ns < least_ns ||
 		    sched_getaffinity(thread->tid, MAX_CPU_BYTES, one) != 0)
 			continue;

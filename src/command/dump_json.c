@@ -148,12 +148,12 @@ static void put_waits_for(struct json *json, const struct dump *dump,
 static void put_identity(struct json *json, const struct thread *entry)
 {
 	json_key(json, "tid");
-	if (entry->is_goroutine)
+	if (entry->is_task)
 		json_null(json);
 	else
 		json_int(json, entry->tid);
-	if (entry->is_goroutine)
-		json_key_int(json, "goid", (int64_t)entry->goid);
+	if (entry->is_task)
+		json_key_int(json, "goid", (int64_t)entry->task_id);
 }
 
 static void put_wait(struct json *json, const struct dump *dump, const struct sample *sample)

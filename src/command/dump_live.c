@@ -164,7 +164,7 @@ static struct error *sample(struct taking *taking, const struct targets *targets
 	    .runtimes = options->runtimes,
 	    .runtime_frames = options->runtime_frames,
 	    .kernel = options->kernel,
-	    .system_goroutines = options->system_goroutines,
+	    .system_tasks = options->system_tasks,
 	    .no_creators = options->no_creators,
 	    .counts_at_once = true,
 	    .once = true,
@@ -207,7 +207,7 @@ static int64_t read_up_ns(int pid)
 	return up_ns > 0 ? up_ns : 0;
 }
 
-// Finds who has the other ends of pipes and sockets that goroutines wait for.
+// Finds who has the other ends of pipes and sockets that tasks wait for.
 
 // True if the pipe or socket is written to.
 static void note_way(void *context, const struct dump_frame *frame)
@@ -224,7 +224,7 @@ static bool find_wanted(const struct dump *dump, const struct dump_thread *threa
 	const uint32_t wait = dump->profile->samples[thread->sample].wait;
 
 	*ret = (struct peer_wanted){.pid = entry->pid, .tid = entry->pid};
-	if (!entry->is_goroutine || thread->holder || wait == WAIT_NONE ||
+	if (!entry->is_task || thread->holder || wait == WAIT_NONE ||
 	    !dump->profile->waits[wait].reason[0] ||
 	    !peer_end_parse(dump->profile->waits[wait].descriptor, &ret->inode, &ret->is_socket))
 		return false;
@@ -232,8 +232,8 @@ static bool find_wanted(const struct dump *dump, const struct dump_thread *threa
 	return true;
 }
 
-// Sets `holder` of the dump's goroutines that wait for a pipe or socket, if the other end is known.
-static void dump_goroutines_find_peers(struct dump *dump)
+// Sets `holder` of the dump's tasks that wait for a pipe or socket, if the other end is known.
+static void dump_tasks_find_peers(struct dump *dump)
 {
 	_cleanup_free_ struct peer_wanted *wanted =
 	    memory_alloc_zeroed(dump->n_threads + 1, sizeof(*wanted));
@@ -267,7 +267,7 @@ static bool read_memory(void *context, uint64_t address, void *bytes, size_t siz
 	return resident_read(NULL, *(const int *)context, address, bytes, size);
 }
 
-// A goroutine's: "chan receive (chan 0xc000012345)".
+// A task's: "chan receive (chan 0xc000012345)".
 static char *words_of_reason(const struct wait *wait)
 {
 	_cleanup_free_ char *reason =
@@ -401,7 +401,7 @@ static void say_locks(struct dump_live *live)
 	for (size_t i = 0; i < dump->n_threads; i++)
 		dump->threads[i].holder = dump_holder_text(dump, &dump->threads[i])
 		                              ?: runtime_lock(dump, &dump->threads[i]);
-	dump_goroutines_find_peers(dump);
+	dump_tasks_find_peers(dump);
 }
 
 static struct error *take(struct taking *taking)

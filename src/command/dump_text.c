@@ -153,7 +153,7 @@ static bool is_same_group(const struct dump *dump, const struct dump_thread *a,
 		return false;
 	return x->stack == y->stack && x->state == y->state && a->kind == b->kind &&
 	       a->unmoved == b->unmoved &&
-	       dump_thread_of(dump, a)->is_goroutine == dump_thread_of(dump, b)->is_goroutine;
+	       dump_thread_of(dump, a)->is_task == dump_thread_of(dump, b)->is_task;
 }
 
 // Threads that are shown together, as positions in dump->threads.
@@ -170,9 +170,9 @@ static bool has_many_processes(const struct dump *dump)
 	return false;
 }
 
-static bool has_goroutines(const struct dump *dump, const struct group *group)
+static bool has_tasks(const struct dump *dump, const struct group *group)
 {
-	return dump_thread_of(dump, &dump->threads[group->members[0]])->is_goroutine;
+	return dump_thread_of(dump, &dump->threads[group->members[0]])->is_task;
 }
 
 static uint32_t labels_of(const struct dump *dump, const struct group *group, size_t i)
@@ -214,9 +214,9 @@ static void put_names(const struct dump *dump, const struct group *group, FILE *
 		fprintf(stream, "%s", i ? ", " : "");
 		if (!is_named)
 			fprintf(stream, "\"%s\" %s", thread->name,
-			        entry->is_goroutine ? "goroutine " : "");
-		if (entry->is_goroutine)
-			fprintf(stream, "%" PRIu64, entry->goid);
+			        entry->is_task ? "goroutine " : "");
+		if (entry->is_task)
+			fprintf(stream, "%" PRIu64, entry->task_id);
 		else
 			fprintf(stream, "%d", entry->tid);
 		if (many)
@@ -227,7 +227,7 @@ static void put_names(const struct dump *dump, const struct group *group, FILE *
 	}
 	if (group->count > 1)
 		fprintf(stream, ": %zu %s, same stack", group->count,
-		        has_goroutines(dump, group) ? "goroutines" : "threads");
+		        has_tasks(dump, group) ? "goroutines" : "threads");
 	if (same)
 		put_labels(dump, &dump->threads[group->members[0]], stream);
 }
@@ -248,7 +248,7 @@ static void put_times(const struct dump *dump, const struct group *group, FILE *
 			continue;
 		call_text_duration(ns, text);
 		fprintf(stream, "%s%s%s", n_shown++ ? " / " : ", ", text,
-		        has_goroutines(dump, group) ? " or more" : "");
+		        has_tasks(dump, group) ? " or more" : "");
 	}
 	if (group->count <= MAX_SHOWN_TIMES || most_ns < 0)
 		return;
@@ -256,7 +256,7 @@ static void put_times(const struct dump *dump, const struct group *group, FILE *
 	fprintf(stream, ", %s to ", text);
 	call_text_duration(most_ns, text);
 	fputs(text, stream);
-	fputs(has_goroutines(dump, group) ? " or more" : "", stream);
+	fputs(has_tasks(dump, group) ? " or more" : "", stream);
 }
 
 // The call of all of them; of different ones only its name.
@@ -296,25 +296,25 @@ static void put_group(const struct dump *dump, const struct group *group, bool a
 	put_stack(dump, first->sample, all_frames, stream);
 }
 
-static size_t count_goroutines(const struct dump *dump)
+static size_t count_tasks(const struct dump *dump)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < dump->n_threads; i++)
-		n += dump_thread_of(dump, &dump->threads[i])->is_goroutine;
+		n += dump_thread_of(dump, &dump->threads[i])->is_task;
 	return n;
 }
 
 static void put_head(const struct dump *dump, FILE *stream)
 {
-	const size_t n_goroutines = count_goroutines(dump);
-	const size_t n_threads = dump->n_threads - n_goroutines;
+	const size_t n_tasks = count_tasks(dump);
+	const size_t n_threads = dump->n_threads - n_tasks;
 	char time[TIME_POINT_TEXT_SIZE], up[CALL_TEXT_DURATION_SIZE];
 
 	time_point_format(dump->time_ns, false, time);
 	fprintf(stream, "%s     pid %d, ", dump->command, dump->pid);
-	if (n_goroutines > 0)
-		fprintf(stream, "%zu goroutine%s, ", n_goroutines, n_goroutines == 1 ? "" : "s");
+	if (n_tasks > 0)
+		fprintf(stream, "%zu goroutine%s, ", n_tasks, n_tasks == 1 ? "" : "s");
 	fprintf(stream, "%zu thread%s", n_threads, n_threads == 1 ? "" : "s");
 	if (dump->up_ns >= 0) {
 		call_text_duration(dump->up_ns, up);

@@ -49,7 +49,7 @@ static size_t count_late(const struct flight_recorder *recorder)
 
 	for (size_t i = 0; i < profile->n_threads; i++) {
 		const struct thread *thread = &profile->threads[i];
-		n += !thread->is_goroutine && !thread->ended && !thread->forgotten &&
+		n += !thread->is_task && !thread->ended && !thread->forgotten &&
 		     thread->last_ns < recorder->end_ns;
 	}
 	return n;

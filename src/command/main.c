@@ -475,7 +475,7 @@ static struct error *sample(struct session *session)
 	    .children = options->children,
 	    .kernel = options->kernel,
 	    .locks = options->locks || options->blame || options->answers,
-	    .system_goroutines = options->system_goroutines,
+	    .system_tasks = options->system_tasks,
 	    .no_creators = options->no_creators,
 	    // The writer takes what goes on to have gone on: nothing is missing if that ends.
 	    .counts_at_once =

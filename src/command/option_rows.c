@@ -460,7 +460,7 @@ static const struct option_row rows[] = {
 	      "for Python programs: auto (hide the interpreter's own\n"
 	      "frames, the default), all, python or native",
 	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
-	FLAG(0, "system-goroutines", system_goroutines, true,
+	FLAG(0, "system-goroutines", system_tasks, true,
 	     "show the Go runtime's own goroutines as well",
 	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	FLAG(0, "no-creators", no_creators, true,
@@ -598,7 +598,7 @@ static const struct option_row rows[] = {
 	      "make this label, such as request=r-1, the root frame\n"
 	      "of stacks that have it; may be repeated",
 	      .verbs = FOR_SAMPLE | FOR_READING),
-	FLAG(0, "goroutine-ids", goroutine_ids, true,
+	FLAG(0, "goroutine-ids", task_ids, true,
 	     "in pprof, keep each goroutine apart, with its id;\n"
 	     "default: add up goroutines with equal stacks"),
 	FLAG(0, "syscalls", syscalls, true,

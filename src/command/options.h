@@ -67,8 +67,8 @@ struct options {
 	bool kernel;
 	unsigned int runtimes; // kinds (runtimes.h)
 	enum runtime_frames runtime_frames;
-	bool system_goroutines;
-	bool goroutine_ids, no_creators;
+	bool system_tasks;
+	bool task_ids, no_creators;
 	double max_overhead_percent;    // 0: no limit
 	struct time_point from, to;     // the part of the time that is written
 	uint64_t max_size_bytes;        // of a recording; 0: no limit

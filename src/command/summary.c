@@ -151,9 +151,9 @@ static void print_thinned(const struct run_stats *stats)
 	        stats->max_overhead_percent);
 }
 
-static void print_goroutines(const struct run_stats *stats)
+static void print_tasks(const struct run_stats *stats)
 {
-	const struct run_goroutines *go = &stats->goroutines;
+	const struct run_tasks *go = &stats->tasks;
 	const double looks = go->looks ? (double)go->looks : 1;
 
 	if (!go->version[0] || go->refused)
@@ -413,7 +413,7 @@ static void print_refused(const struct run_stats *stats)
 		                "and states are missing or wrong; raise it (ulimit -n)\n");
 }
 
-static void print_unread_go(const struct run_goroutines *go)
+static void print_unread_go(const struct run_tasks *go)
 {
 	_cleanup_free_ char *version = text_clean(go->version, strlen(go->version), 32);
 	_cleanup_free_ char *other = text_clean(go->other, strlen(go->other), sizeof(go->other));
@@ -433,9 +433,9 @@ static void print_unread_go(const struct run_goroutines *go)
 		        other, go->n_others - 1);
 }
 
-static void print_unread_goroutines(const struct run_stats *stats)
+static void print_unread_tasks(const struct run_stats *stats)
 {
-	const uint64_t n = stats->goroutines.left_out;
+	const uint64_t n = stats->tasks.left_out;
 
 	if (n > 0)
 		fprintf(stderr, "profiler: %ju goroutine%s not sampled: there are too many\n",
@@ -494,8 +494,8 @@ static void print_unread_python(const struct run_stats *stats)
 
 void summary_print_unread(const struct run_stats *stats)
 {
-	if (stats->goroutines.version[0])
-		print_unread_go(&stats->goroutines);
+	if (stats->tasks.version[0])
+		print_unread_go(&stats->tasks);
 	print_unread_python(stats);
 	print_unread_java(stats);
 }
@@ -638,7 +638,7 @@ static void print_figures(const struct summary *summary)
 	print_guessed_frames(stats);
 	print_faults(stats);
 	print_pauses(summary);
-	print_goroutines(stats);
+	print_tasks(stats);
 	print_guessed(stats);
 	print_labels(summary);
 	print_folded(summary);
@@ -660,7 +660,7 @@ void summary_print(const struct summary *summary)
 	print_refused(stats);
 	summary_print_unread(stats);
 	print_unmended(stats);
-	print_unread_goroutines(stats);
+	print_unread_tasks(stats);
 	print_bias(summary);
 	print_short_lives(summary);
 	summary_print_cpu_wait(summary->cpu_wait);
@@ -723,7 +723,7 @@ static void print_file_doubts(const struct modules *modules)
 
 void summary_print_other_go(const struct modules *modules)
 {
-	const char *advice = advice_on_goroutines(modules);
+	const char *advice = advice_on_tasks(modules);
 
 	if (advice)
 		fprintf(stderr, "profiler: %s\n", advice);

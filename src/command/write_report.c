@@ -16,19 +16,19 @@
 #include "write_html.h"
 #include "writer.h"
 
-enum { MAX_GOROUTINES = 500 }; // in a timeline, each by itself
+enum { MAX_TASKS = 500 }; // in a timeline, each by itself
 
-static void group_goroutines(const struct options *options, struct timeline *timeline,
-                             const struct profile *profile)
+static void group_tasks(const struct options *options, struct timeline *timeline,
+                        const struct profile *profile)
 {
-	size_t n_goroutines, n_groups;
+	size_t n_tasks, n_groups;
 
-	timeline_group(timeline, profile, MAX_GOROUTINES, &n_goroutines, &n_groups);
+	timeline_group(timeline, profile, MAX_TASKS, &n_tasks, &n_groups);
 	if (n_groups > 0 && !options->quiet)
 		fprintf(stderr,
 		        "profiler: %zu goroutines are shown as %zu, one for each place that "
 		        "creates them (--thread=REGEX shows some by themselves)\n",
-		        n_goroutines, n_groups);
+		        n_tasks, n_groups);
 }
 
 // A report, and what it borrows.
@@ -85,7 +85,7 @@ static void make_report(const struct options *options, const struct report_sourc
 	if (source->timeline)
 		select_unseen(&selection, made->weights, profile->n_threads);
 	if (source->timeline)
-		group_goroutines(options, source->timeline, profile);
+		group_tasks(options, source->timeline, profile);
 	made->report = (struct report){
 	    .timeline = source->timeline,
 	    .weights = made->weights,
@@ -102,7 +102,7 @@ static void make_report(const struct options *options, const struct report_sourc
 	    .process_roots = source->children,
 	    .thread_roots = options->threads,
 	    .label_frames = options->label_frames,
-	    .goroutine_ids = options->goroutine_ids || options->waits_ns,
+	    .task_ids = options->task_ids || options->waits_ns,
 	    .lines = options->lines,
 	    .syscalls = options->syscalls,
 	};

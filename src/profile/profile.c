@@ -36,7 +36,7 @@ enum thread_state thread_state_named(const char *name, size_t length)
 
 // Above PID_MAX_LIMIT (include/linux/threads.h), so that no thread has it, and round, so that the
 // id can be read off.
-enum { FIRST_GOROUTINE = 1000000000 };
+enum { FIRST_TASK = 1000000000 };
 
 enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28, TELL_FIGURES_NS = 250000000, MAX_LATE_NS = 1000000000 };
 
@@ -263,14 +263,14 @@ uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const cha
 	return id;
 }
 
-uint32_t profile_add_goroutine(struct profile *profile, int pid, uint64_t goid, const char *name,
-                               int64_t now_ns)
+uint32_t profile_add_task(struct profile *profile, int pid, uint64_t task_id, const char *name,
+                          int64_t now_ns)
 {
-	const int tid = FIRST_GOROUTINE + (int)(goid % (uint64_t)(INT_MAX - FIRST_GOROUTINE));
+	const int tid = FIRST_TASK + (int)(task_id % (uint64_t)(INT_MAX - FIRST_TASK));
 	const uint32_t id = profile_add_thread(profile, pid, tid, name, now_ns);
 
-	profile->threads[id].is_goroutine = true;
-	profile->threads[id].goid = goid;
+	profile->threads[id].is_task = true;
+	profile->threads[id].task_id = task_id;
 	return id;
 }
 
@@ -453,14 +453,14 @@ void profile_pass(struct profile *profile, uint32_t id, int64_t now_ns)
 	thread->last_ns = now_ns;
 }
 
-void profile_reuse_goroutine(struct profile *profile, uint32_t id, int64_t now_ns)
+void profile_reuse_task(struct profile *profile, uint32_t id, int64_t now_ns)
 {
 	profile_pass(profile, id, now_ns);
 	profile->threads[id].labels = LABELS_NONE;
 	profile->threads[id].waits_since_ns = 0;
-	if (profile->threads[id].goid == 0)
+	if (profile->threads[id].task_id == 0)
 		return;
-	profile->threads[id].goid = 0;
+	profile->threads[id].task_id = 0;
 	tell_name(profile, id);
 }
 

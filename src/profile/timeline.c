@@ -86,7 +86,7 @@ struct thread_spans *timeline_by_thread(struct timeline *timeline, size_t *ret_c
 			*array_push(threads, count, capacity) = (struct thread_spans){
 			    .thread = span->thread,
 			    .spans = span,
-			    .n_goroutines =
+			    .n_tasks =
 			        timeline->group_sizes ? timeline->group_sizes[span->thread] : 0,
 			};
 		threads[count - 1].count++;
@@ -95,11 +95,11 @@ struct thread_spans *timeline_by_thread(struct timeline *timeline, size_t *ret_c
 	return threads;
 }
 
-// Shows goroutines of the same origin as one part of a timeline: no viewer shows 10,000 rows.
+// Shows tasks of the same origin as one part of a timeline: no viewer shows 10,000 rows.
 
 enum { NO_CREATOR = UINT32_MAX };
 
-// A goroutine of the timeline.
+// A task of the timeline.
 struct member {
 	uint32_t thread;
 	int pid;
@@ -136,7 +136,7 @@ static void find_members(struct grouping *grouping)
 	for (size_t i = 0; i < grouping->timeline->n_spans; i++) {
 		const struct span *span = &grouping->timeline->spans[i];
 		const struct thread *thread = &profile->threads[span->thread];
-		if (!thread->is_goroutine)
+		if (!thread->is_task)
 			continue;
 		if (places[span->thread] == 0) {
 			*array_push(grouping->members, grouping->n_members, grouping->capacity) =
@@ -169,7 +169,7 @@ static int compare_members(const void *a_pointer, const void *b_pointer)
 }
 
 // Makes the first of each group stand for it. Returns how many groups have several members.
-static size_t name_groups(struct grouping *grouping, size_t *ret_goroutines)
+static size_t name_groups(struct grouping *grouping, size_t *ret_tasks)
 {
 	const size_t n_threads = grouping->profile->n_threads;
 	size_t n_groups = 0;
@@ -188,7 +188,7 @@ static size_t name_groups(struct grouping *grouping, size_t *ret_goroutines)
 		if (end - i == 1)
 			continue;
 		grouping->timeline->group_sizes[grouping->members[i].thread] = end - i;
-		*ret_goroutines += end - i;
+		*ret_tasks += end - i;
 		n_groups++;
 	}
 	return n_groups;
@@ -215,8 +215,8 @@ static bool runs(const struct grouping *grouping, const struct span *span)
 	return grouping->profile->samples[span->sample].state == THREAD_RUNNING;
 }
 
-// Adds a group's spans, by their starts: first those of goroutines that run, each from where the
-// last one ended; then, between them, those of goroutines that wait.
+// Adds a group's spans, by their starts: first those of tasks that run, each from where the
+// last one ended; then, between them, those of tasks that wait.
 static void add_group(struct grouping *grouping, const struct span *spans, size_t n)
 {
 	const size_t first = grouping->n_spans;
@@ -262,7 +262,7 @@ static void merge_groups(struct grouping *grouping)
 		timeline->spans[i].thread = grouping->group_of[timeline->spans[i].thread];
 	_cleanup_free_ struct thread_spans *threads = timeline_by_thread(timeline, &n);
 	for (size_t i = 0; i < n; i++) {
-		if (threads[i].n_goroutines > 0) {
+		if (threads[i].n_tasks > 0) {
 			add_group(grouping, threads[i].spans, threads[i].count);
 			continue;
 		}
@@ -276,17 +276,17 @@ static void merge_groups(struct grouping *grouping)
 	timeline->spans_capacity = grouping->spans_capacity;
 }
 
-void timeline_group(struct timeline *timeline, const struct profile *profile, size_t max_goroutines,
-                    size_t *ret_goroutines, size_t *ret_groups)
+void timeline_group(struct timeline *timeline, const struct profile *profile, size_t max_tasks,
+                    size_t *ret_tasks, size_t *ret_groups)
 {
 	struct grouping grouping = {.timeline = timeline, .profile = profile};
 
-	*ret_goroutines = *ret_groups = 0;
+	*ret_tasks = *ret_groups = 0;
 	find_members(&grouping);
-	if (grouping.n_members > max_goroutines) {
+	if (grouping.n_members > max_tasks) {
 		timeline->group_sizes =
 		    memory_alloc_zeroed(profile->n_threads + 1, sizeof(*timeline->group_sizes));
-		*ret_groups = name_groups(&grouping, ret_goroutines);
+		*ret_groups = name_groups(&grouping, ret_tasks);
 		merge_groups(&grouping);
 	}
 	free(grouping.members);

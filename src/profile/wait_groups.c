@@ -6,7 +6,7 @@
 
 #include "memory.h"
 
-// A goroutine that waits for the object.
+// A task that waits for the object.
 struct waiter {
 	const char *object; // of the profile
 	uint32_t thread;

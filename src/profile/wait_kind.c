@@ -49,7 +49,7 @@ static bool is_accepted(const char *text, const char *arrow)
 	       port_of(arrow, strlen(arrow)) >= FIRST_CHOSEN;
 }
 
-// True if the thread waits for a client: to connect, or to ask. Goroutines wait for all sockets
+// True if the thread waits for a client: to connect, or to ask. Tasks wait for all sockets
 // alike, and most of them for a client.
 static bool waits_for_client(const struct wait *wait)
 {
@@ -417,7 +417,7 @@ static enum wait_kind kind_of_call(enum call_class class, const struct wait *wai
 	}
 }
 
-// Returns the kind of a goroutine's wait, from the words of Go's runtime (runtime2.go,
+// Returns the kind of a task's wait, from the words of Go's runtime (runtime2.go,
 // waitReasonStrings).
 static enum wait_kind kind_of_reason(const char *reason)
 {

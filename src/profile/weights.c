@@ -144,7 +144,7 @@ static int compare_pids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// Returns the pids of processes with goroutines, sorted; the caller frees.
+// Returns the pids of processes with tasks, sorted; the caller frees.
 static int *find_go(const struct profile *profile, size_t *ret_count)
 {
 	int *pids = NULL;
@@ -152,7 +152,7 @@ static int *find_go(const struct profile *profile, size_t *ret_count)
 
 	for (size_t i = 0; i < profile->n_threads; i++) {
 		const struct thread *thread = &profile->threads[i];
-		if (thread->is_goroutine && (n == 0 || pids[n - 1] != thread->pid))
+		if (thread->is_task && (n == 0 || pids[n - 1] != thread->pid))
 			*array_push(pids, n, capacity) = thread->pid;
 	}
 	if (n > 0)

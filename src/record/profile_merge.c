@@ -144,9 +144,8 @@ static void add_threads(struct merged *merged, const struct profile *profile)
 	for (size_t i = 0; i < profile->n_threads; i++) {
 		const struct thread *thread = &profile->threads[i];
 		const int64_t first_ns = thread->first_ns + later_ns;
-		if (thread->is_goroutine)
-			profile_add_goroutine(to, thread->pid, thread->goid, thread->name,
-			                      first_ns);
+		if (thread->is_task)
+			profile_add_task(to, thread->pid, thread->task_id, thread->name, first_ns);
 		else
 			profile_add_thread(to, thread->pid, thread->tid, thread->name, first_ns);
 		if (first_ns >= merged->end_ns)

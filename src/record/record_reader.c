@@ -221,11 +221,11 @@ static void read_stacks(struct record_reader *reader, struct cursor *cursor)
 }
 
 static void rename_thread(struct record_reader *reader, uint32_t thread, const char *name,
-                          uint64_t goid)
+                          uint64_t task_id)
 {
 	profile_rename_thread(reader->profile, thread, name);
-	if (reader->profile->threads[thread].is_goroutine)
-		reader->profile->threads[thread].goid = goid;
+	if (reader->profile->threads[thread].is_task)
+		reader->profile->threads[thread].task_id = task_id;
 }
 
 static void read_thread(struct record_reader *reader, struct cursor *cursor)
@@ -234,17 +234,17 @@ static void read_thread(struct record_reader *reader, struct cursor *cursor)
 	const uint64_t pid = cursor_varint(cursor), tid = cursor_varint(cursor);
 	const int64_t first_ns = cursor_time(cursor);
 	_cleanup_free_ char *name = take_name(cursor);
-	const bool is_goroutine = cursor_has_more(cursor);
-	const uint64_t goid = is_goroutine ? cursor_varint(cursor) : 0;
+	const bool is_task = cursor_has_more(cursor);
+	const uint64_t task_id = is_task ? cursor_varint(cursor) : 0;
 	const uint32_t known = map_get(&reader->threads, id);
 
 	if (cursor->failed || pid > INT_MAX || tid > INT_MAX)
 		cursor->failed = true;
 	else if (known != NONE)
-		rename_thread(reader, known, name, goid);
-	else if (is_goroutine)
+		rename_thread(reader, known, name, task_id);
+	else if (is_task)
 		map_set(reader, &reader->threads, id,
-		        profile_add_goroutine(reader->profile, (int)pid, goid, name, first_ns));
+		        profile_add_task(reader->profile, (int)pid, task_id, name, first_ns));
 	else
 		map_set(reader, &reader->threads, id,
 		        profile_add_thread(reader->profile, (int)pid, (int)tid, name, first_ns));
@@ -333,7 +333,7 @@ static uint32_t lost_stack(struct record_reader *reader)
 	return profile_intern_stack(reader->profile, NULL, 0, STACK_NOT_SAMPLED, false);
 }
 
-// A thread whose stretch has ended, and which begins another one later, ran goroutines meanwhile:
+// A thread whose stretch has ended, and which begins another one later, ran tasks meanwhile:
 // the time is theirs. Recordings that do not tell that are of earlier versions.
 static void pass_gap(struct record_reader *reader, uint32_t id, uint64_t ticks, int64_t now_ns)
 {

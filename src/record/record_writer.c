@@ -256,8 +256,8 @@ static void put_thread(struct record_writer *writer, struct protobuf *to, uint32
 	protobuf_varint(&writer->record, thread->tid);
 	protobuf_varint(&writer->record, offset_of(writer, thread->first_ns));
 	record_put_text(&writer->record, thread->name);
-	if (thread->is_goroutine)
-		protobuf_varint(&writer->record, thread->goid);
+	if (thread->is_task)
+		protobuf_varint(&writer->record, thread->task_id);
 	record_put(to, RECORD_THREAD, &writer->record);
 }
 

@@ -57,8 +57,8 @@ static int64_t cpu_spent(struct loop *loop)
 	if (loop->unread_ns > MAX_UNREAD_NS || loop->n_unread >= MAX_UNREAD_TICKS ||
 	    loop->budget.cpu_left_ns < MAX_UNREAD_NS) {
 		// What is spent only once does not count.
-		loop->cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) -
-		               loop->stats->goroutines.first_looks_ns;
+		loop->cpu_ns =
+		    clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - loop->stats->tasks.first_looks_ns;
 		loop->unread_ns = loop->n_unread = 0;
 	}
 	loop->n_unread++;

@@ -180,12 +180,11 @@ static uint32_t add_subject(struct ticker *ticker, struct task_kind *kind, uint6
 	if (kind->n_subjects > 0) {
 		const uint32_t id = kind->subjects[--kind->n_subjects];
 		profile_rename_thread(ticker->profile, id, kind->name);
-		profile_reuse_goroutine(ticker->profile, id, from_ns);
+		profile_reuse_task(ticker->profile, id, from_ns);
 		return id;
 	}
 	ticker->tasks.n_subjects++;
-	return profile_add_goroutine(ticker->profile, ticker->target->pid, number, kind->name,
-	                             from_ns);
+	return profile_add_task(ticker->profile, ticker->target->pid, number, kind->name, from_ns);
 }
 
 // False for the runtime's own, unless they do the program's work.
@@ -517,7 +516,7 @@ static void count_until_taken(struct ticker *ticker, const struct account *accou
 		const uint64_t n = tick - 1 - entry->tick;
 		ticker->tasks.n_owed = n;
 		// One that is new stands for those before it.
-		ticker->stats->goroutines.moved += n > 0 && !entry->is_sampled ? 1 : n;
+		ticker->stats->tasks.moved += n > 0 && !entry->is_sampled ? 1 : n;
 	}
 }
 
@@ -626,7 +625,7 @@ static uint32_t stack_of(struct ticker *ticker, struct task_entry *entry, struct
 	struct unwound unwound;
 
 	if (copied->result == TASK_UNREADABLE) {
-		ticker->stats->goroutines.unreadable++;
+		ticker->stats->tasks.unreadable++;
 		return profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED, 0);
 	}
 	tick_walk(ticker, snapshot, &unwound);
@@ -651,7 +650,7 @@ static void count_copy(struct ticker *ticker, struct task_entry *entry, struct t
 	if (tries_again && entry->is_sampled)
 		return;
 	const uint32_t stack = stack_of(ticker, entry, copied);
-	ticker->stats->goroutines.copied++;
+	ticker->stats->tasks.copied++;
 	label_task(ticker, entry, copied->labels, copied->labels_lack ? LABELS_UNREADABLE : NULL);
 	entry->is_kept = tasks->ops->may_be_kept(tasks->runtime, &entry->seen) && !tries_again;
 	entry->state = entry->seen.state == TASK_WAITING ? THREAD_SLEEPING : THREAD_RUNNABLE;
@@ -675,10 +674,10 @@ static void count_result(struct ticker *ticker, struct task_entry *entry, struct
 		return;
 	}
 	if (copied->result == TASK_ENDED) {
-		ticker->stats->goroutines.ended += !entry->is_sampled;
+		ticker->stats->tasks.ended += !entry->is_sampled;
 		end_task(ticker, entry);
 	} else { // its structure is another one's, perhaps, but not filled in yet
-		ticker->stats->goroutines.moved++;
+		ticker->stats->tasks.moved++;
 		follow_unknown(&ticker->tasks, entry);
 	}
 }
@@ -702,7 +701,7 @@ static void count_alone(struct ticker *ticker, struct task_entry *entry)
 		entry->seen = copied->now;
 	}
 	follow_unknown(tasks, entry);
-	ticker->stats->goroutines.moved++;
+	ticker->stats->tasks.moved++;
 }
 
 static void count_copied_ones(struct ticker *ticker)
@@ -734,7 +733,7 @@ static void count_parked(struct ticker *ticker, struct task_entry *entry, const 
 	const uint32_t id = (uint32_t)(entry - tasks->entries);
 
 	if (entry->is_kept && tasks->ops->is_same(task, &entry->seen)) {
-		ticker->stats->goroutines.kept++;
+		ticker->stats->tasks.kept++;
 		if (!ticker->accounting.priming)
 			count_as_before(ticker, entry, tasks->tick, ticker->accounting.now_ns);
 		return;
@@ -824,7 +823,7 @@ static bool begin(struct ticker *ticker)
 
 	if (!tasks->ops->list(tasks->runtime, live_tid(ticker)))
 		return false;
-	ticker->stats->goroutines.looks++;
+	ticker->stats->tasks.looks++;
 	tasks->look = (struct task_look){
 	    .number = tasks->look.number + 1,
 	    .is_begun = true,
@@ -871,8 +870,8 @@ static void end(struct ticker *ticker)
 {
 	struct tasks *tasks = &ticker->tasks;
 
-	ticker->stats->goroutines.alive = tasks->look.alive;
-	ticker->stats->goroutines.system = tasks->look.system;
+	ticker->stats->tasks.alive = tasks->look.alive;
+	ticker->stats->tasks.system = tasks->look.system;
 	tasks->look.is_begun = false;
 	tasks->looked_ns = tasks->look.began_ns;
 	if (ticker->accounting.priming)
@@ -885,7 +884,7 @@ static void end(struct ticker *ticker)
 static void go_on(struct ticker *ticker, int64_t until_ns)
 {
 	struct task_look *look = &ticker->tasks.look;
-	struct run_goroutines *figures = &ticker->stats->goroutines;
+	struct run_tasks *figures = &ticker->stats->tasks;
 	const int64_t cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	bool is_over = false;
 

@@ -54,7 +54,7 @@ struct task_look {
 	int64_t began_ns;       // the time of its first tick
 	int64_t cost_ns;        // CPU time
 	size_t n_checked;       // entries that were checked for their end
-	uint64_t alive, system; // as in run_goroutines
+	uint64_t alive, system; // as in run_tasks
 };
 
 struct tasks {

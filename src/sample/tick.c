@@ -590,7 +590,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	                                     .stats = ticker->stats,
 	                                 });
 	target->runtimes = &ticker->runtimes;
-	tasks_init(&ticker->tasks, &ticker->runtimes.setup, setup->system_goroutines,
+	tasks_init(&ticker->tasks, &ticker->runtimes.setup, setup->system_tasks,
 	           setup->no_creators);
 	if (ticker->stats->check)
 		unwinder_record_pcs(&ticker->unwinder);

@@ -38,12 +38,12 @@ struct ticker_setup {
 	uint32_t max_frames, huge_frames; // unwind.h
 	unsigned int runtimes;            // kinds (runtimes.h)
 	enum runtime_frames runtime_frames;
-	bool stop_all;          // hold all running threads at once: one consistent picture
-	bool kernel;            // kernel frames of sleeping threads
-	bool locks;             // who holds the locks that threads wait for
-	bool system_goroutines; // show the runtime's own tasks, too
-	bool no_creators;       // leave a task's creator out of its stack
-	bool counts_at_once;    // the profile is read after each tick
+	bool stop_all;       // hold all running threads at once: one consistent picture
+	bool kernel;         // kernel frames of sleeping threads
+	bool locks;          // who holds the locks that threads wait for
+	bool system_tasks;   // show the runtime's own tasks, too
+	bool no_creators;    // leave a task's creator out of its stack
+	bool counts_at_once; // the profile is read after each tick
 	// Called now and then in long work, to serve those that have stopped (ticker_attend). NULL:
 	// nothing to call.
 	void (*attend)(void *);

@@ -133,7 +133,7 @@ void top_find_waits(struct top_model *model, const struct sample *sums, size_t n
 	pack(model, n_rows);
 }
 
-// The call, or why a goroutine waits, with its descriptor, of which `length` bytes are shown.
+// The call, or why a task waits, with its descriptor, of which `length` bytes are shown.
 static char *call_of(const struct wait *wait, const char *descriptor, size_t length)
 {
 	if (length > MAX_NAME_BYTES)
@@ -141,7 +141,7 @@ static char *call_of(const struct wait *wait, const char *descriptor, size_t len
 	_cleanup_free_ char *clean = text_clean(descriptor, length, MAX_NAME_BYTES);
 	if (wait->syscall != NO_SYSCALL)
 		return call_text_name(wait->syscall, clean);
-	// A goroutine.
+	// A task.
 	_cleanup_free_ char *reason = frame_name_waits_in(wait);
 	return memory_printf("%s%s%s", reason ? reason : "", reason && clean[0] ? " " : "", clean);
 }

@@ -111,9 +111,9 @@ const char *frame_name_thread(const struct thread *thread)
 
 char *frame_name_number(const struct thread *thread)
 {
-	if (!thread->is_goroutine)
+	if (!thread->is_task)
 		return memory_printf("%d", thread->tid);
-	return thread->goid ? memory_printf("g%" PRIu64, thread->goid) : memory_strdup("g");
+	return thread->task_id ? memory_printf("g%" PRIu64, thread->task_id) : memory_strdup("g");
 }
 
 char *frame_name_track(const struct profile *profile, const struct thread_spans *spans)
@@ -122,9 +122,9 @@ char *frame_name_track(const struct profile *profile, const struct thread_spans 
 	_cleanup_free_ char *number = frame_name_number(thread);
 	const char *name = frame_name_thread(thread);
 
-	if (spans->n_goroutines > 1)
-		return memory_printf("%s (%zu goroutines)", name, spans->n_goroutines);
-	return thread->is_goroutine ? memory_printf("%s %s", name, number) : memory_strdup(name);
+	if (spans->n_tasks > 1)
+		return memory_printf("%s (%zu goroutines)", name, spans->n_tasks);
+	return thread->is_task ? memory_printf("%s %s", name, number) : memory_strdup(name);
 }
 
 char *frame_name_process(const struct profile *profile, const struct thread *thread)

@@ -22,7 +22,7 @@ enum { PAGE_UNIT_NS = 10000 };
 enum { PAGE_KIND_CLIENT = N_WAIT_KINDS, N_PAGE_KINDS };
 
 struct page_wait {
-	uint32_t what; // string of page->waits_text: the system call, or why a goroutine waits
+	uint32_t what;       // string of page->waits_text: the system call, or why a task waits
 	uint32_t descriptor; // string of page->waits_text
 	uint32_t labels;     // string of page->waits_text: those of the sample; "": it has none
 };
@@ -42,7 +42,7 @@ struct page_thread {
 	size_t first_run, n_runs; // in page->runs
 	bool slept;               // it never woke during the profile, and had no work (wait_kind.h)
 	bool is_base;             // of the profile that the other one is compared with
-	bool is_goroutine;        // or several; told apart by the name rather than the tid
+	bool is_task;             // or several; told apart by the name rather than the tid
 	struct weights weights;   // of the time of its runs
 	uint32_t unseen_node;     // of the time that no tick has seen
 };

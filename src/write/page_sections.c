@@ -114,7 +114,7 @@ static int64_t to_units(const struct sections *sections, int64_t ns)
 static uint32_t thread_flags(const struct page_thread *thread)
 {
 	return (thread->slept ? PAGE_THREAD_SLEPT : 0) | (thread->is_base ? PAGE_THREAD_BASE : 0) |
-	       (thread->is_goroutine ? PAGE_THREAD_GOROUTINE : 0);
+	       (thread->is_task ? PAGE_THREAD_TASK : 0);
 }
 
 static void put_threads(struct sections *sections)

@@ -19,7 +19,7 @@ enum page_section {
 	PAGE_FRAMES,   // how many; name, file, module, line, flags, short name
 	PAGE_NODES,    // how many, in preorder; levels to go up before each; frame
 	PAGE_THREADS,  // how many; tid, pid, birth, death + 1 (0: lives), name, runs, flags
-	PAGE_WAITS,    // how many; system call or why a goroutine waits, descriptor, labels
+	PAGE_WAITS,    // how many; system call or why a task waits, descriptor, labels
 	// How many; time since the last one's end, length, node, kind + PAGE_MAX_KINDS * wait.
 	PAGE_RUNS,
 	PAGE_THREAD_NAMES, // strings, as the next one
@@ -33,7 +33,7 @@ enum page_section {
 enum { PAGE_MAX_KINDS = 16 }; // page/data.js has the same number
 
 // The flags of a thread.
-enum { PAGE_THREAD_SLEPT = 1, PAGE_THREAD_BASE = 2, PAGE_THREAD_GOROUTINE = 4 };
+enum { PAGE_THREAD_SLEPT = 1, PAGE_THREAD_BASE = 2, PAGE_THREAD_TASK = 4 };
 
 // Returns how many nanoseconds one of the page's units of time has.
 int64_t page_unit_ns(const struct page *page);

@@ -145,7 +145,7 @@ static void put_threads(const struct page *page, FILE *stream)
 	for (size_t i = 0; i < page->n_threads && i < MAX_ROWS; i++) {
 		const struct page_thread *thread = &page->threads[rows[i].name];
 		const char *text = page->thread_names.items[thread->name];
-		_cleanup_free_ char *name = thread->is_goroutine
+		_cleanup_free_ char *name = thread->is_task
 		                                ? memory_strdup(text)
 		                                : memory_printf("%s %d", text, thread->tid);
 		put_row(page, stream, name, rows[i].self_ns, rows[i].total_ns);

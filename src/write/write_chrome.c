@@ -57,7 +57,7 @@ static void put_name(struct chrome *chrome, const struct thread *thread, const c
 	json_close(json, '}');
 }
 
-// Writes what the thread waited in: the system call, or for a goroutine why and for what.
+// Writes what the thread waited in: the system call, or for a task why and for what.
 static void put_wait(struct chrome *chrome, const struct wait *wait)
 {
 	const char *descriptor = frame_name_descriptor(wait);

@@ -5,7 +5,7 @@
 // each thread.
 //
 // A span is one sample, weighted with its ticks. The category of its leaf is the thread's state.
-// Markers show the system calls that a thread waits in, what goroutines wait for, labels, and
+// Markers show the system calls that a thread waits in, what tasks wait for, labels, and
 // missed ticks.
 #include <stddef.h>
 #include <stdint.h>
@@ -690,7 +690,7 @@ static void add_wait_marker(struct firefox *firefox, const struct span *span)
 	_cleanup_free_ char *name = frame_name_waits_in(wait);
 	if (!name)
 		return;
-	// A goroutine that comes back to a wait waits anew, so that only a system call is
+	// A task that comes back to a wait waits anew, so that only a system call is
 	// lengthened.
 	if (last && last->wait == sample->wait && last->end_ns == span->start_ns &&
 	    wait->syscall != NO_SYSCALL) {

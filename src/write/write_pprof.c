@@ -51,7 +51,7 @@ struct pprof {
 	struct gzip gzip;
 	struct protobuf message, part, packed; // buffers of the current message and its parts
 
-	struct sample *sums; // samples of like goroutines, added up
+	struct sample *sums; // samples of like tasks, added up
 	size_t n_sums, sums_capacity;
 	struct hash_index sum_index;
 	struct string_table strings;
@@ -275,10 +275,10 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	if (pprof->report->process_roots)
 		build_label(pprof, "process", profile_process_of(pprof->report->profile, thread),
 		            0);
-	if (!thread->is_goroutine)
+	if (!thread->is_task)
 		build_label(pprof, "tid", NULL, thread->tid);
-	else if (thread->goid && pprof->report->goroutine_ids)
-		build_label(pprof, "goid", NULL, thread->goid);
+	else if (thread->task_id && pprof->report->task_ids)
+		build_label(pprof, "goid", NULL, thread->task_id);
 	build_label(pprof, "thread", thread->name, 0);
 	build_label(pprof, "state", thread_state_name(sample->state), 0);
 	build_label(pprof, "kind", wait_kind_name(sample_kind(&pprof->kinds, sample)), 0);
@@ -294,7 +294,7 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	put_message(pprof, PROFILE_SAMPLE);
 }
 
-// True if all that is written of two goroutines is the same.
+// True if all that is written of two tasks is the same.
 static bool sum_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct pprof *pprof = context;
@@ -306,7 +306,7 @@ static bool sum_equal(const void *context, uint32_t id, const void *key)
 	       strcmp(threads[a->thread].name, threads[b->thread].name) == 0;
 }
 
-// Adds a goroutine's sample to the sum of those that are alike.
+// Adds a task's sample to the sum of those that are alike.
 static void add_up(struct pprof *pprof, const struct sample *sample)
 {
 	const char *name = pprof->report->profile->threads[sample->thread].name;
@@ -334,7 +334,7 @@ static void put_samples(struct pprof *pprof, FILE *stream)
 		const struct sample *sample = &profile->samples[i];
 		if (report->selected && !report->selected[i])
 			continue;
-		if (profile->threads[sample->thread].is_goroutine && !report->goroutine_ids)
+		if (profile->threads[sample->thread].is_task && !report->task_ids)
 			add_up(pprof, sample);
 		else
 			put_sample(pprof, sample);

@@ -77,9 +77,8 @@ static void put_thread(struct json *json, struct frame_table *table,
 	const struct profile *profile = table->report->profile;
 	const struct thread *thread = &profile->threads[spans->thread];
 	_cleanup_free_ char *name = frame_name_track(profile, spans);
-	_cleanup_free_ char *text = thread->is_goroutine
-	                                ? memory_strdup(name)
-	                                : memory_printf("%s (%d)", name, thread->tid);
+	_cleanup_free_ char *text =
+	    thread->is_task ? memory_strdup(name) : memory_printf("%s (%d)", name, thread->tid);
 	_cleanup_free_ char *process =
 	    table->report->process_roots
 	        ? memory_printf("%s %s", profile_process_of(profile, thread), text)

@@ -242,11 +242,11 @@ static void test_goroutines(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	assert_null(advice_on_goroutines(&f.modules));
+	assert_null(advice_on_tasks(&f.modules));
 	module_rename(f.modules.items[LIBRARY], "/usr/lib/libgobject-2.0.so.0");
-	assert_null(advice_on_goroutines(&f.modules));
+	assert_null(advice_on_tasks(&f.modules));
 	module_rename(f.modules.items[LIBRARY], "/usr/lib/x86_64-linux-gnu/libgo.so.21.0.0");
-	assert_non_null(strstr(advice_on_goroutines(&f.modules), "built by gccgo"));
+	assert_non_null(strstr(advice_on_tasks(&f.modules), "built by gccgo"));
 	report_fixture_deinit(&f);
 }
 

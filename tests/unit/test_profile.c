@@ -80,13 +80,13 @@ static void test_samples_are_counted_by_stack_thread_and_state(void **state)
 static void test_a_goroutine_has_nothing_of_the_one_before(void **state)
 {
 	struct profile profile = {0};
-	const uint32_t id = profile_add_goroutine(&profile, 1, 7, "f", 0);
+	const uint32_t id = profile_add_task(&profile, 1, 7, "f", 0);
 
 	(void)state;
 	profile_label_thread(&profile, id, profile_intern_labels(&profile, "tenant\tred\n"));
 	profile.threads[id].waits_since_ns = 5;
 	const uint32_t first = profile_count(&profile, id, 0, THREAD_SLEEPING, WAIT_NONE, 1, 10);
-	profile_reuse_goroutine(&profile, id, 20);
+	profile_reuse_task(&profile, id, 20);
 	const uint32_t second = profile_count(&profile, id, 0, THREAD_SLEEPING, WAIT_NONE, 1, 30);
 	assert_int_not_equal(profile.samples[first].labels, LABELS_NONE);
 	assert_int_equal(profile.samples[second].labels, LABELS_NONE);

@@ -135,7 +135,7 @@ static void test_goroutines(void **state)
 	struct weighed weighed;
 
 	(void)state;
-	profile_add_goroutine(&profile, PID, 1, "g", 0);
+	profile_add_task(&profile, PID, 1, "g", 0);
 	profile_note_figures(&profile, thread, &(struct thread_figures){1, 0, 0, 0, 0});
 	const uint32_t stack = profile_intern_stack(&profile, NULL, 0, STACK_COMPLETE, false);
 	profile_count(&profile, thread, stack, THREAD_RUNNING, WAIT_NONE, 100, 100 * PERIOD);

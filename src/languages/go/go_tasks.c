@@ -62,7 +62,7 @@ static void tasks_end(void *context)
 static void note_program(const struct go_tasks *tasks)
 {
 	const struct go_program *program = &tasks->program;
-	struct run_goroutines *figures = &tasks->setup->stats->goroutines;
+	struct run_tasks *figures = &tasks->setup->stats->tasks;
 
 	snprintf(figures->version, sizeof(figures->version), "%s", program->version);
 	figures->refused = program->refused;
@@ -150,7 +150,7 @@ static bool tasks_find(void *context, int tid, uint64_t tick, uint64_t n_rules, 
 static bool tasks_list(void *context, int tid)
 {
 	struct go_tasks *tasks = context;
-	struct run_goroutines *figures = &tasks->setup->stats->goroutines;
+	struct run_tasks *figures = &tasks->setup->stats->tasks;
 	const struct go_memory memory = memory_of(tasks, tid);
 
 	if (!goroutine_list_read(&tasks->list, &tasks->program, &memory)) {
