@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What the profiler does where the system gives it less: each fallback, on real processes."""
 
+import functools
 import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 
 import harness
@@ -139,6 +141,17 @@ class Descriptors(harness.TestCase):
 
         run = start_attach(target, "-d", "0.4", preexec_fn=limit).finish(expect=STATUS_TARGET)
         self.assertRegex(run.stderr, r"the limit of open files \(24\) is too low.*\(ulimit -n\)")
+
+    def test_almost_none(self):
+        """Whichever cannot be opened first: nobody takes the command for one that cannot be run."""
+        for n in range(6, 13):
+            run = subprocess.run(
+                [harness.PROFILER, "-o", "/dev/null", "sh", "-c", "exit 5"],
+                preexec_fn=functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (n, n)),
+                capture_output=True, text=True, timeout=harness.RUN_TIMEOUT_S,
+            )  # fmt: skip
+            self.assertIn((run.returncode, "unprofiled" in run.stderr), ((1, False), (5, True)))
+            self.assertRegex(run.stderr, r"^profiler: .*raise (it|the limit) \(ulimit -n\).*\n$")
 
 
 class Stack(harness.TestCase):

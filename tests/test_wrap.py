@@ -582,6 +582,20 @@ class Interrupted(harness.TestCase):
             run.finish(expect=128 + signal.SIGKILL)
             self.assertGreater(run.summary.samples, 5)
 
+    def test_killed_before_the_first_sample(self):
+        """The one that samples: the exit status says by which signal. It waits for the writer here,
+        and that for somebody who opens the pipe."""
+        path = os.path.join(self.directory(), "pipe")
+        os.mkfifo(path)
+        run = Run(["-f", "folded", "-o", path, "--", "sleep", "1000"])
+        worker = harness.wait_for(run.worker_pid, "the one that samples")
+        os.kill(worker, signal.SIGKILL)
+        with open(path, "rb") as pipe:
+            self.assertEqual(pipe.read(), b"")
+        run.finish(expect=128 + signal.SIGKILL)
+        self.assertRegex(run.stderr, r"killed by signal 9 \(Killed\); the command may not have started\n")
+        self.assertIn("no profile: sampling ended before its first sample\n", run.stderr)
+
     def test_killed_profiler_leaves_the_command_alone(self):
         run, pid = start_spinning(hz=997)
         worker = run.worker_pid()

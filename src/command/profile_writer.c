@@ -317,8 +317,7 @@ static struct error *end(struct writing_run *run)
 		return take_pointer(run->view_error);
 	if (!run->has_begun && !run->told->has_ended)
 		return error_create(EXIT_STATUS_TARGET,
-		                    "the sampling process was killed: it ended before its first "
-		                    "sample, so there is no profile");
+		                    "no profile: sampling ended before its first sample");
 	if (!run->has_begun)
 		return NULL; // it has said why
 	if (!run->recording.whole)

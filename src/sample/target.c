@@ -47,11 +47,16 @@ static int open_task_directory(int pid)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static struct error *check_fd_limit(int fd)
+// Where none is free, whatever is asked of the kernel fails, for other reasons as it seems.
+static struct error *check_fd_limit(void)
 {
+	const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd + MIN_FREE_FDS < limit.rlim_cur)
+	if (fd >= 0)
+		close(fd);
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+	    (fd >= 0 ? (rlim_t)fd + MIN_FREE_FDS < limit.rlim_cur : errno != EMFILE))
 		return NULL;
 	return error_create(EXIT_STATUS_TARGET,
 	                    "the limit of open files (%ju) is too low to sample without disturbing "
@@ -61,23 +66,25 @@ static struct error *check_fd_limit(int fd)
 
 struct error *target_open(int pid, bool is_ours, struct target *ret)
 {
-	struct error *error = diagnose_target(pid, &pid);
+	const int max_kept_fd = raise_fd_limit();
 
+	struct error *error = check_fd_limit();
+	if (!error)
+		error = diagnose_target(pid, &pid);
 	if (error)
 		return error;
 	*ret = (struct target){
 	    .pid = pid,
 	    .task_fd = open_task_directory(pid),
-	    .max_kept_fd = raise_fd_limit(),
+	    .max_kept_fd = max_kept_fd,
 	    .sees_syscalls = true,
 	    .sees_schedstat = true,
 	    .tracer_pid = is_ours ? 0 : diagnose_tracer(pid),
 	};
 	resident_init(&ret->resident, pid);
-	error = ret->task_fd < 0 ? diagnose_gone(pid) : check_fd_limit(ret->task_fd);
-	if (error) {
+	if (ret->task_fd < 0) {
 		target_close(ret);
-		return error;
+		return diagnose_gone(pid);
 	}
 	target_list_threads(ret, -1);
 	if (ret->n_threads == 0) {

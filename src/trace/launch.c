@@ -66,6 +66,13 @@ static struct error *cannot_run(const char *command, int error)
 	                    strerror(error));
 }
 
+static struct error *cannot_start(const char *command)
+{
+	return error_create(EXIT_STATUS_TARGET, "%s: cannot be started: %s%s", command,
+	                    strerror(errno),
+	                    errno == EMFILE ? ": raise the limit (ulimit -n)" : "");
+}
+
 // Waits from the go to the stop after exec; passes on signals that come in between.
 static bool wait_for_exec(struct launch *launch)
 {
@@ -125,15 +132,15 @@ struct error *launch_start(char *const command[], const struct events *events,
 	};
 
 	if (pipe2(go, O_CLOEXEC) != 0)
-		return cannot_run(command[0], errno);
+		return cannot_start(command[0]);
 	go_read = go[0], go_write = go[1];
 	if (pipe2(errors, O_CLOEXEC) != 0)
-		return cannot_run(command[0], errno);
+		return cannot_start(command[0]);
 	error_read = errors[0], error_write = errors[1];
 	exec_kept_prepare(&origin->kept);
 	launch.pid = fork();
 	if (launch.pid < 0)
-		return cannot_run(command[0], errno);
+		return cannot_start(command[0]);
 	if (launch.pid == 0) {
 		close(go_write); // if open here, the parent's death would go unnoticed
 		run_child(command, events, origin, go_read, error_write);

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "error.h"
 #include "first_process.h"
 #include "holding.h"
 #include "memory.h"
@@ -187,6 +188,7 @@ struct children {
 	pid_t worker, writer;      // 0: it has ended, or there was none
 	int status, writer_status; // their exit statuses
 	int stream;                // the worker's end; -1: closed
+	const struct job *job;     // NULL: no command is wrapped, or there is no memory for it
 	struct stuck_worker stuck;
 };
 
@@ -236,14 +238,23 @@ static void end_worker(struct children *children, int status)
 	children->stream = -1;
 }
 
+// Says what has become of the target of a worker that was killed.
+static const char *fate_of_target(const struct job *job)
+{
+	if (!job || job->command > 0)
+		return "the target keeps running";
+	return job->command == 0 ? "the command may not have started" : "the command has ended";
+}
+
 static void note_end_of_worker(struct children *children, int status)
 {
 	tracee_rescue();
 	if (children->stuck.is_killed && children->stuck.is_kept)
 		end_worker(children, 0); // that was told
 	else
-		end_worker(children, exit_status_of(status, "sampling", "the target keeps running",
-		                                    children->stuck.loss));
+		end_worker(children,
+		           exit_status_of(status, "sampling", fate_of_target(children->job),
+		                          children->stuck.loss));
 }
 
 // Kills the worker. If that has not helped, as in process_vm_readv(2) on a process whose memory is
@@ -308,9 +319,17 @@ static void pass_on(const struct children *children, int number)
 		kill(children->worker, number);
 }
 
-static int wait_for_children(struct children *children, const sigset_t *set, bool wrapping,
-                             const struct job *job)
+// If the worker was killed before its first sample, that is why the writer has nothing to write.
+static int exit_status(const struct children *children)
 {
+	if (children->writer_status == EXIT_STATUS_TARGET && children->status > 128)
+		return children->status;
+	return children->writer_status ?: children->status;
+}
+
+static int wait_for_children(struct children *children, const sigset_t *set, bool wrapping)
+{
+	const struct job *job = children->job;
 	const struct timespec wait = {.tv_nsec = STUCK_WORKER_LOOK_NS};
 	struct first_process first = {.command = wrapping && job ? &job->command : NULL};
 	sigset_t awaited = *set;
@@ -322,7 +341,7 @@ static int wait_for_children(struct children *children, const sigset_t *set, boo
 		look_at_worker(children);
 		look_at_writer(children);
 		if (!children->worker && !children->writer)
-			return children->writer_status ?: children->status;
+			return exit_status(children);
 		reap_orphans(children);
 		first_process_pass_early(&first);
 		if (sigtimedwait(&awaited, &info, &wait) < 0 || info.si_signo == SIGCHLD ||
@@ -417,8 +436,9 @@ static void close_ends(const struct supervise_ends *ends)
 
 static int say_no_process(void)
 {
-	fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));
-	return 1;
+	fprintf(stderr, "profiler: cannot start sampling: %s%s\n", strerror(errno),
+	        errno == EMFILE ? ": raise the limit (ulimit -n)" : "");
+	return EXIT_STATUS_TARGET;
 }
 
 // In the supervisor: the worker is there.
@@ -428,6 +448,7 @@ static int look_after(const struct supervised *supervised, const struct origin *
 	struct children children = {
 	    .worker = writer->worker,
 	    .stream = -1,
+	    .job = origin->job,
 	    .stuck = {.pid = writer->worker,
 	              .max_copy_ns = STUCK_WORKER_MAX_COPY_NS,
 	              .is_kept = supervised->is_kept,
@@ -450,7 +471,7 @@ static int look_after(const struct supervised *supervised, const struct origin *
 	}
 	if (supervised->worker_fd >= 0)
 		close(supervised->worker_fd);
-	return wait_for_children(&children, set, supervised->wrapping, origin->job);
+	return wait_for_children(&children, set, supervised->wrapping);
 }
 
 int supervise(const struct supervised *supervised)
