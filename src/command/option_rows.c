@@ -479,6 +479,98 @@ static const struct option_row rows[] = {
 	      "use, would exceed PERCENT of the time; default 5;\n"
 	      "0: no limit",
 	      .verbs = FOR_SAMPLE | FOR_TOP | FOR_AGENT),
+	HEADING("Which samples:", FOR_SAMPLE | FOR_READING | FOR_TOP | FOR_EXPLAIN),
+	FLAG(0, "on-cpu", on_cpu, true,
+	     "only threads that run: that are on a CPU"),
+	FLAG(0, "off-cpu", off_cpu, true,
+	     "only threads that wait: for a lock, disk, CPU, ..."),
+	VALUE(0, "thread", "REGEX", parse_thread,
+	      "only threads whose name matches (extended regex)",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_EXPLAIN,
+	      .common = FOR_REPORT | FOR_VIEW | FOR_DUMP),
+	VALUE(0, "state", "LIST", parse_state,
+	      "only these states: some of\n"
+	      "running,runnable,sleeping,disk,stopped"),
+	VALUE(0, "syscall", "REGEX", parse_syscall,
+	      "only threads waiting in a matching system call"),
+	VALUE(0, "focus", "REGEX", parse_focus,
+	      "only stacks with a matching function"),
+	VALUE(0, "ignore", "REGEX", parse_ignore,
+	      "only stacks without a matching function"),
+	VALUE(0, "label-filter", "KEY=REGEX", parse_label_filter,
+	      "only samples with this label (a goroutine's, task,\n"
+	      "gil, ...) and a matching value; may be repeated",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW),
+	VALUE(0, "waits", "TIME", parse_waits,
+	      "only waits of TIME or longer, each as one sample",
+	      .verbs = FOR_SAMPLE | FOR_REPORT, .common = FOR_REPORT),
+	VALUE(0, "max-threads", "N", parse_max_threads,
+	      "with --waits: only the N threads with the longest\n"
+	      "waits; default 1000",
+	      .verbs = FOR_SAMPLE | FOR_REPORT),
+	VALUE(0, "from", "WHEN", parse_from,
+	      "only from WHEN on: a time since the start (5s, 1.5m)\n"
+	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_EXPLAIN,
+	      .common = FOR_REPORT | FOR_VIEW | FOR_EXPLAIN),
+	VALUE(0, "to", "WHEN", parse_to,
+	      "only until WHEN",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_EXPLAIN,
+	      .common = FOR_REPORT | FOR_VIEW | FOR_EXPLAIN),
+	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
+	VALUE('o', "output", "FILE", parse_output,
+	      "file to write: .html, .pb.gz, .wprof, ...; -: stdout;\n"
+	      "default: tables on a terminal, and of a run a page,\n"
+	      "profiler.PID.html; in a pipe folded stacks",
+	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT |
+	               FOR_EXPLAIN,
+	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
+	VALUE('f', "format", "FORMAT", parse_format,
+	      "folded, pprof, html, record; or a timeline:\n"
+	      "speedscope, firefox, chrome, sentry; default: by the\n"
+	      "ending of FILE: .pb.gz .pb .pprof (pprof), .html,\n"
+	      ".wprof (record), .speedscope.json, .firefox.json,\n"
+	      ".trace.json (chrome), .sentry.json, .folded, .txt;\n"
+	      "without an ending: folded",
+	      .common = FOR_REPORT),
+	VALUE(0, "title", "TEXT", parse_title,
+	      "title of a page (html); default: process name and pid",
+	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_VIEW),
+	FLAG('t', "threads", threads, true,
+	     "make the thread's name the root frame of its stacks",
+	      .common = FOR_SAMPLE | FOR_REPORT),
+	VALUE(0, "label-frame", "KEY", parse_label_frame,
+	      "make this label, such as request=r-1, the root frame\n"
+	      "of stacks that have it; may be repeated",
+	      .verbs = FOR_SAMPLE | FOR_READING),
+	FLAG(0, "goroutine-ids", task_ids, true,
+	     "in pprof, keep each goroutine apart, with its id;\n"
+	     "default: add up goroutines with equal stacks"),
+	FLAG(0, "syscalls", syscalls, true,
+	     "show the system call a thread waits in, and its file,\n"
+	     "socket or pipe, as a frame (pprof: always as labels)"),
+	FLAG(0, "lines", lines, true,
+	     "show file:line in each frame (folded)"),
+	FLAG(0, "inlines", inlines, true,
+	     "show inlined calls as frames of their own (default)",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT | FOR_EXPLAIN),
+	FLAG(0, "no-inlines", inlines, false,
+	     "show only functions that are in the machine code",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT | FOR_EXPLAIN),
+	FLAG(0, "normalize", normalize, true,
+	     "scale A to the total of B, as if both ran equally long",
+	      .verbs = FOR_DIFF, .common = FOR_DIFF),
+	VALUE(0, "serve", "PORT", parse_serve,
+	      "show the page to browsers of this machine by HTTP on\n"
+	      "PORT, until Ctrl-C; for ssh -L; 0: any free port",
+	      .verbs = FOR_VIEW, .common = FOR_VIEW),
+	HEADING("Debug information:",
+	        FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT | FOR_EXPLAIN),
+	VALUE(0, "debug-dir", "DIR", parse_debug_dir,
+	      "look for debug files in DIR first; may be repeated"),
+	FLAG(0, "debuginfod", debuginfod, true,
+	     "download missing debug files from the servers in\n"
+	     "$DEBUGINFOD_URLS"),
 	HEADING("Recordings (-f record):", FOR_SAMPLE),
 	VALUE(0, "max-size", "SIZE", parse_max_size,
 	      "stop recording samples at SIZE, such as 20M, and only\n"
@@ -534,98 +626,6 @@ static const struct option_row rows[] = {
 	VALUE(0, "ready-fd", "FD", parse_ready_fd,
 	      "after the first sample, write a newline to this file\n"
 	      "descriptor and close it"),
-	HEADING("Which samples:", FOR_SAMPLE | FOR_READING | FOR_TOP | FOR_EXPLAIN),
-	FLAG(0, "on-cpu", on_cpu, true,
-	     "only threads that run: that are on a CPU"),
-	FLAG(0, "off-cpu", off_cpu, true,
-	     "only threads that wait: for a lock, disk, CPU, ..."),
-	VALUE(0, "thread", "REGEX", parse_thread,
-	      "only threads whose name matches (extended regex)",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_EXPLAIN,
-	      .common = FOR_REPORT | FOR_VIEW | FOR_DUMP),
-	VALUE(0, "state", "LIST", parse_state,
-	      "only these states: some of\n"
-	      "running,runnable,sleeping,disk,stopped"),
-	VALUE(0, "syscall", "REGEX", parse_syscall,
-	      "only threads waiting in a matching system call"),
-	VALUE(0, "focus", "REGEX", parse_focus,
-	      "only stacks with a matching function"),
-	VALUE(0, "ignore", "REGEX", parse_ignore,
-	      "only stacks without a matching function"),
-	VALUE(0, "label-filter", "KEY=REGEX", parse_label_filter,
-	      "only samples with this label (a goroutine's, task,\n"
-	      "gil, ...) and a matching value; may be repeated",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW),
-	VALUE(0, "waits", "TIME", parse_waits,
-	      "only waits of TIME or longer, each as one sample",
-	      .verbs = FOR_SAMPLE | FOR_REPORT, .common = FOR_REPORT),
-	VALUE(0, "max-threads", "N", parse_max_threads,
-	      "with --waits: only the N threads with the longest\n"
-	      "waits; default 1000",
-	      .verbs = FOR_SAMPLE | FOR_REPORT),
-	VALUE(0, "from", "WHEN", parse_from,
-	      "only from WHEN on: a time since the start (5s, 1.5m)\n"
-	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_EXPLAIN,
-	      .common = FOR_REPORT | FOR_VIEW | FOR_EXPLAIN),
-	VALUE(0, "to", "WHEN", parse_to,
-	      "only until WHEN",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_EXPLAIN,
-	      .common = FOR_REPORT | FOR_VIEW | FOR_EXPLAIN),
-	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
-	VALUE('o', "output", "FILE", parse_output,
-	      "file to write: .html, .pb.gz, .wprof, ...; -: stdout;\n"
-	      "default: tables on a terminal (with -p also a page,\n"
-	      "profiler.PID.html), in a pipe folded stacks",
-	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT |
-	               FOR_EXPLAIN,
-	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
-	VALUE('f', "format", "FORMAT", parse_format,
-	      "folded, pprof, html, record; or a timeline:\n"
-	      "speedscope, firefox, chrome, sentry; default: by the\n"
-	      "ending of FILE: .pb.gz .pb .pprof (pprof), .html,\n"
-	      ".wprof (record), .speedscope.json, .firefox.json,\n"
-	      ".trace.json (chrome), .sentry.json, .folded, .txt;\n"
-	      "without an ending: folded",
-	      .common = FOR_REPORT),
-	VALUE(0, "title", "TEXT", parse_title,
-	      "title of a page (html); default: process name and pid",
-	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_VIEW),
-	FLAG('t', "threads", threads, true,
-	     "make the thread's name the root frame of its stacks",
-	      .common = FOR_SAMPLE | FOR_REPORT),
-	VALUE(0, "label-frame", "KEY", parse_label_frame,
-	      "make this label, such as request=r-1, the root frame\n"
-	      "of stacks that have it; may be repeated",
-	      .verbs = FOR_SAMPLE | FOR_READING),
-	FLAG(0, "goroutine-ids", task_ids, true,
-	     "in pprof, keep each goroutine apart, with its id;\n"
-	     "default: add up goroutines with equal stacks"),
-	FLAG(0, "syscalls", syscalls, true,
-	     "show the system call a thread waits in, and its file,\n"
-	     "socket or pipe, as a frame (pprof: always as labels)"),
-	FLAG(0, "lines", lines, true,
-	     "show file:line in each frame (folded)"),
-	FLAG(0, "inlines", inlines, true,
-	     "show inlined calls as frames of their own (default)",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT | FOR_EXPLAIN),
-	FLAG(0, "no-inlines", inlines, false,
-	     "show only functions that are in the machine code",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT | FOR_EXPLAIN),
-	FLAG(0, "normalize", normalize, true,
-	     "scale A to the total of B, as if both ran equally long",
-	      .verbs = FOR_DIFF, .common = FOR_DIFF),
-	VALUE(0, "serve", "PORT", parse_serve,
-	      "show the page to browsers of this machine by HTTP on\n"
-	      "PORT, until Ctrl-C; for ssh -L; 0: any free port",
-	      .verbs = FOR_VIEW, .common = FOR_VIEW),
-	HEADING("Debug information:",
-	        FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT | FOR_EXPLAIN),
-	VALUE(0, "debug-dir", "DIR", parse_debug_dir,
-	      "look for debug files in DIR first; may be repeated"),
-	FLAG(0, "debuginfod", debuginfod, true,
-	     "download missing debug files from the servers in\n"
-	     "$DEBUGINFOD_URLS"),
 	HEADING("Other:",
 	        FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_PUSH | FOR_AGENT | FOR_EXPLAIN),
 	FLAG('q', "quiet", quiet, true,
