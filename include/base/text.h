@@ -23,6 +23,10 @@ char *text_cut(const char *text, size_t max_length) __attribute__((returns_nonnu
 // True if text_clean's result is the same string: a caller that keeps the string needs no copy.
 bool text_is_clean(const char *bytes, size_t length);
 
+// True if the text begins with one of a list that ends with NULL, or contains one of them.
+bool text_begins_with_any(const char *text, const char *const *starts);
+bool text_contains_any(const char *text, const char *const *parts);
+
 // What the word for n things ends with: "s", but for one of them.
 static inline const char *text_plural(uint64_t n)
 {

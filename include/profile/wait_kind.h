@@ -3,8 +3,8 @@
 // waits for.
 //
 // A futex alone does not tell a contended lock from a worker without work: the names of the
-// innermost functions do. All rules are in this file's source, and need no process, so they work
-// for recordings, too.
+// innermost functions do. The rules are in this file's source and in language_text, and need no
+// process, so they work for recordings, too.
 #pragma once
 
 #include <stdbool.h>
@@ -48,8 +48,8 @@ enum wait_name {
 	WAIT_NAME_CONDITION, // a condition's, on which a runtime may have built its locks...
 	WAIT_NAME_RUNTIME_LOCK,
 	WAIT_NAME_RUNTIME_CONDITION, // ...and its own conditions
-	WAIT_NAME_PYTHON_LOCK,       // on which Python has built its conditions
-	WAIT_NAME_JAVA_PARK,         // on which Java has built its locks
+	WAIT_NAME_BASE_LOCK,         // on which a runtime has built its conditions
+	WAIT_NAME_PARK,              // on which a runtime has built its locks
 	WAIT_NAME_TIMER,             // a runtime's own sleep
 };
 enum wait_name wait_name_of(const char *function);

@@ -3,8 +3,8 @@
 // system, so that a table or a page can show an author's own code first.
 //
 // Own are the functions of executables and of libraries outside the system's folders. Not own are
-// interpreters and virtual machines; Python's and Ruby's standard library and installed packages;
-// node's inner functions and node_modules; the standard libraries of Go, Rust, C++ and Java.
+// interpreters and virtual machines, and standard libraries and installed packages, as
+// language_text tells them.
 #pragma once
 
 #include <stdbool.h>

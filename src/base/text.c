@@ -130,3 +130,19 @@ char *text_quote_file(const char *name)
 	stpcpy(end, "'");
 	return text;
 }
+
+bool text_begins_with_any(const char *text, const char *const *starts)
+{
+	for (size_t i = 0; starts[i]; i++)
+		if (strncmp(text, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+bool text_contains_any(const char *text, const char *const *parts)
+{
+	for (size_t i = 0; parts[i]; i++)
+		if (strstr(text, parts[i]))
+			return true;
+	return false;
+}

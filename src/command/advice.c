@@ -206,13 +206,3 @@ void advice_deinit(struct advice *advice)
 		free(advice->lines[i]);
 	*advice = (struct advice){0};
 }
-
-const char *advice_on_tasks(const struct modules *modules)
-{
-	for (size_t i = 0; i < modules->count; i++)
-		if (modules->items[i]->kind == MODULE_FILE &&
-		    fnmatch("libgo.so*", module_name(modules->items[i]), 0) == 0)
-			return "goroutines that no thread runs are missing: this program was built "
-			       "by gccgo (libgo.so), and only those of Go's own compiler are shown";
-	return NULL;
-}

@@ -24,6 +24,3 @@ struct advice {
 void advice_on_names(const struct profile *profile, const struct modules *modules,
                      const struct symbols *symbols, bool asked_servers, struct advice *ret);
 void advice_deinit(struct advice *advice);
-
-// Returns a line if the process has tasks that the profiler does not see; NULL: it has none.
-const char *advice_on_tasks(const struct modules *modules);

@@ -249,7 +249,7 @@ static struct error *dump_once(struct dump_run *run)
 		check(run, &live.dump);
 		if (!run->options->quiet) {
 			summary_print_runtimes(&live.stats);
-			summary_print_other_go(&live.modules);
+			summary_print_other_tasks(&live.modules);
 		}
 	}
 	dump_live_deinit(&live);

@@ -9,6 +9,7 @@
 #include "dump_problems.h"
 #include "frame_name.h"
 #include "json.h"
+#include "language_text.h"
 #include "memory.h"
 #include "time_point.h"
 #include "syscall_name.h"
@@ -153,7 +154,7 @@ static void put_identity(struct json *json, const struct thread *entry)
 	else
 		json_int(json, entry->tid);
 	if (entry->is_task)
-		json_key_int(json, "goid", (int64_t)entry->task_id);
+		json_key_int(json, language_task_words()->id, (int64_t)entry->task_id);
 }
 
 static void put_wait(struct json *json, const struct dump *dump, const struct sample *sample)

@@ -9,6 +9,7 @@
 #include "dump.h"
 #include "dump_problems.h"
 #include "frame_name.h"
+#include "language_text.h"
 #include "memory.h"
 #include "summary.h"
 #include "text.h"
@@ -213,8 +214,8 @@ static void put_names(const struct dump *dump, const struct group *group, FILE *
 		}
 		fprintf(stream, "%s", i ? ", " : "");
 		if (!is_named)
-			fprintf(stream, "\"%s\" %s", thread->name,
-			        entry->is_task ? "goroutine " : "");
+			fprintf(stream, "\"%s\" %s%s", thread->name,
+			        entry->is_task ? language_tasks(1) : "", entry->is_task ? " " : "");
 		if (entry->is_task)
 			fprintf(stream, "%" PRIu64, entry->task_id);
 		else
@@ -227,7 +228,7 @@ static void put_names(const struct dump *dump, const struct group *group, FILE *
 	}
 	if (group->count > 1)
 		fprintf(stream, ": %zu %s, same stack", group->count,
-		        has_tasks(dump, group) ? "goroutines" : "threads");
+		        has_tasks(dump, group) ? language_tasks(group->count) : "threads");
 	if (same)
 		put_labels(dump, &dump->threads[group->members[0]], stream);
 }
@@ -314,7 +315,7 @@ static void put_head(const struct dump *dump, FILE *stream)
 	time_point_format(dump->time_ns, false, time);
 	fprintf(stream, "%s     pid %d, ", dump->command, dump->pid);
 	if (n_tasks > 0)
-		fprintf(stream, "%zu goroutine%s, ", n_tasks, n_tasks == 1 ? "" : "s");
+		fprintf(stream, "%zu %s, ", n_tasks, language_tasks(n_tasks));
 	fprintf(stream, "%zu thread%s", n_threads, n_threads == 1 ? "" : "s");
 	if (dump->up_ns >= 0) {
 		call_text_duration(dump->up_ns, up);

@@ -11,7 +11,9 @@
 #include "call_text.h"
 #include "clock.h"
 #include "debug_server.h"
+#include "hidden_language.h"
 #include "labels.h"
+#include "language_text.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
@@ -274,8 +276,8 @@ void wait_group_text_write(const struct profile *profile, const char *lock_prefi
 		const struct wait_group *group = &groups[i];
 		_cleanup_free_ char *object =
 		    text_clean(group->object, strlen(group->object), TEXT_UNLIMITED);
-		fprintf(stream, "%s%zu goroutines wait for %s",
-		        group->is_lock ? lock_prefix : prefix, group->count, object);
+		fprintf(stream, "%s%zu %s wait for %s", group->is_lock ? lock_prefix : prefix,
+		        group->count, language_tasks(group->count), object);
 		if (group->oldest_ns >= 0) {
 			call_text_duration(group->oldest_ns, duration);
 			fprintf(stream, ", the oldest for %s or more", duration);
@@ -283,8 +285,8 @@ void wait_group_text_write(const struct profile *profile, const char *lock_prefi
 		fputc('\n', stream);
 	}
 	if (n > max_lines)
-		fprintf(stream, "%s%zu things more that several goroutines wait for\n", prefix,
-		        n - max_lines);
+		fprintf(stream, "%s%zu things more that several %s wait for\n", prefix,
+		        n - max_lines, language_tasks(2));
 }
 
 static void print_thread(const struct profile *profile, uint32_t id, const struct sample *sums)
@@ -438,8 +440,8 @@ static void print_unread_tasks(const struct run_stats *stats)
 	const uint64_t n = stats->tasks.left_out;
 
 	if (n > 0)
-		fprintf(stderr, "profiler: %ju goroutine%s not sampled: there are too many\n",
-		        (uintmax_t)n, n == 1 ? " was" : "s were");
+		fprintf(stderr, "profiler: %ju %s %s not sampled: there are too many\n",
+		        (uintmax_t)n, language_tasks(n), n == 1 ? "was" : "were");
 }
 
 static void print_unread_java(const struct run_stats *stats)
@@ -721,9 +723,9 @@ static void print_file_doubts(const struct modules *modules)
 		        text_plural(n - MAX_FILE_DOUBTS));
 }
 
-void summary_print_other_go(const struct modules *modules)
+void summary_print_other_tasks(const struct modules *modules)
 {
-	const char *advice = advice_on_tasks(modules);
+	const char *advice = hidden_language_tasks(modules);
 
 	if (advice)
 		fprintf(stderr, "profiler: %s\n", advice);
@@ -738,7 +740,7 @@ static void print_advice(const struct profile *profile, const struct modules *mo
 	for (size_t i = 0; i < advice.n_lines; i++)
 		fprintf(stderr, "profiler: %s\n", advice.lines[i]);
 	advice_deinit(&advice);
-	summary_print_other_go(modules);
+	summary_print_other_tasks(modules);
 }
 
 static void print_fetched(const struct debug_server *server)

@@ -73,10 +73,10 @@ void summary_print_runtimes(const struct run_stats *stats);
 void summary_print_selection(const struct profile *profile, const bool *selected);
 
 // Prints which goroutines are not seen, if the process has such ones (gccgo).
-void summary_print_other_go(const struct modules *modules);
+void summary_print_other_tasks(const struct modules *modules);
 
 // Prints what there is to say once names were looked up. How frames without names would get them,
-// if most frames have none, and summary_print_other_go; not if `symbols` is NULL. Which of the
+// if most frames have none, and summary_print_other_tasks; not if `symbols` is NULL. Which of the
 // target's files could not be read, and why: their frames may have no names, and stacks may end in
 // them; and which were written to meanwhile. How many debug files were fetched from servers.
 void summary_print_names(const struct profile *profile, const struct modules *modules,

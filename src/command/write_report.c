@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "language_text.h"
 #include "memory.h"
 #include "options.h"
 #include "profile.h"
@@ -26,9 +27,9 @@ static void group_tasks(const struct options *options, struct timeline *timeline
 	timeline_group(timeline, profile, MAX_TASKS, &n_tasks, &n_groups);
 	if (n_groups > 0 && !options->quiet)
 		fprintf(stderr,
-		        "profiler: %zu goroutines are shown as %zu, one for each place that "
+		        "profiler: %zu %s are shown as %zu, one for each place that "
 		        "creates them (--thread=REGEX shows some by themselves)\n",
-		        n_tasks, n_groups);
+		        n_tasks, language_tasks(n_tasks), n_groups);
 }
 
 // A report, and what it borrows.

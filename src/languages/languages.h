@@ -4,6 +4,7 @@
 
 #include "language.h"
 #include "language_tasks.h"
+#include "language_text.h"
 
 extern const struct language beam_language;
 extern const struct language ghc_language;
@@ -13,3 +14,11 @@ extern const struct language java_language;
 extern const struct language luajit_language;
 extern const struct language php_language;
 extern const struct language python_language;
+
+extern const struct language_text beam_text;
+extern const struct language_text go_text;
+extern const struct language_text java_text;
+extern const struct language_text luajit_text;
+extern const struct language_text php_text;
+extern const struct language_text python_text;
+extern const struct language_text javascript_text, ruby_text, other_text; // other_texts

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "language_text.h"
 #include "memory.h"
 #include "syscall_name.h"
 #include "syscall_numbers.h"
+#include "text.h"
 
 const char *wait_kind_name(enum wait_kind kind)
 {
@@ -71,34 +73,20 @@ bool wait_kind_has_no_work(enum wait_kind kind, const struct wait *wait)
 	       (kind == WAIT_KIND_SOCKET && waits_for_client(wait));
 }
 
-struct name_rule {
-	const char *name; // without underscores in front; "*" at the end: begins so
-	enum wait_name class;
-};
-
 // For languages with packages and templates it is enough that a name contains one of these.
-static const struct name_rule part_rules[] = {
+static const struct wait_rule part_rules[] = {
     {"lock_contended", WAIT_NAME_RUNTIME_LOCK}, // Rust's std
     {"lock_slow", WAIT_NAME_RUNTIME_LOCK},      // parking_lot
     {"lock_shared_slow", WAIT_NAME_RUNTIME_LOCK},
     {"lock_exclusive_slow", WAIT_NAME_RUNTIME_LOCK},
     {"read_contended", WAIT_NAME_RUNTIME_LOCK},
     {"write_contended", WAIT_NAME_RUNTIME_LOCK},
-    {"LockSlow", WAIT_NAME_RUNTIME_LOCK},             // absl::Mutex
-    {"lockSlow", WAIT_NAME_RUNTIME_LOCK},             // Go's sync
-    {"ObjectMonitor::enter", WAIT_NAME_RUNTIME_LOCK}, // HotSpot
-    {"ObjectMonitor::EnterI", WAIT_NAME_RUNTIME_LOCK},
-    {"ObjectMonitor::ReenterI", WAIT_NAME_RUNTIME_LOCK},
-    {"ObjectMonitor::wait", WAIT_NAME_RUNTIME_CONDITION},
-    {"Unsafe_Park", WAIT_NAME_JAVA_PARK},
-    {"ReentrantLock.lock", WAIT_NAME_RUNTIME_LOCK}, // java.util.concurrent.locks
-    {"ReentrantLock$Sync.lock", WAIT_NAME_RUNTIME_LOCK},
-    {"ReentrantReadWriteLock$ReadLock.lock", WAIT_NAME_RUNTIME_LOCK},
-    {"ReentrantReadWriteLock$WriteLock.lock", WAIT_NAME_RUNTIME_LOCK},
+    {"LockSlow", WAIT_NAME_RUNTIME_LOCK}, // absl::Mutex
     {"atomic_wait", WAIT_NAME_CONDITION}, // std::atomic<T>::wait
+    {0},
 };
 
-static const struct name_rule rules[] = {
+static const struct wait_rule rules[] = {
     {"lll_lock_wait*", WAIT_NAME_LOCK},
     {"pthread_mutex_lock*", WAIT_NAME_LOCK},
     {"pthread_mutex_timedlock*", WAIT_NAME_LOCK},
@@ -110,18 +98,7 @@ static const struct name_rule rules[] = {
     {"mtx_timedlock", WAIT_NAME_LOCK},
     {"flockfile", WAIT_NAME_LOCK},
     {"cxa_guard_acquire", WAIT_NAME_LOCK},
-    {"take_gil", WAIT_NAME_RUNTIME_LOCK}, // CPython
-    {"PyThread_acquire_lock*", WAIT_NAME_PYTHON_LOCK},
-    {"PyMutex_Lock*", WAIT_NAME_PYTHON_LOCK},
-    {"Condition.wait", WAIT_NAME_RUNTIME_CONDITION},
-    // Thread.join
-    {"Thread._wait_for_tstate_lock", WAIT_NAME_RUNTIME_CONDITION},
-    {"queue_SimpleQueue_get*", WAIT_NAME_RUNTIME_CONDITION},
-    {"JVM_Sleep*", WAIT_NAME_TIMER},
-    {"gvl_acquire*", WAIT_NAME_RUNTIME_LOCK}, // Ruby
-    {"thread_sched_to_running*", WAIT_NAME_RUNTIME_LOCK},
-    {"runtime.lock2", WAIT_NAME_RUNTIME_LOCK}, // Go
-    {"ProcSleep", WAIT_NAME_RUNTIME_LOCK},     // PostgreSQL: of a row, on epoll
+    {"ProcSleep", WAIT_NAME_RUNTIME_LOCK}, // PostgreSQL: of a row, on epoll
     {"LWLockAcquire*", WAIT_NAME_RUNTIME_LOCK},
     {"pthread_cond_*", WAIT_NAME_CONDITION},
     {"cnd_wait", WAIT_NAME_CONDITION},
@@ -134,6 +111,7 @@ static const struct name_rule rules[] = {
     {"pthread_clockjoin*", WAIT_NAME_CONDITION},
     {"pthread_timedjoin*", WAIT_NAME_CONDITION},
     {"pthread_barrier_wait", WAIT_NAME_CONDITION},
+    {0},
 };
 
 static bool fits(const char *name, const char *pattern)
@@ -159,17 +137,34 @@ static const char *bare(const char *name)
 	return name;
 }
 
+static enum wait_name find_whole(const char *name, const struct wait_rule *list)
+{
+	for (; list && list->name; list++)
+		if (fits(name, list->name))
+			return list->class;
+	return WAIT_NAME_NOTHING;
+}
+
+static enum wait_name find_part(const char *name, const struct wait_rule *list)
+{
+	for (; list && list->name; list++)
+		if (strstr(name, list->name))
+			return list->class;
+	return WAIT_NAME_NOTHING;
+}
+
 enum wait_name wait_name_of(const char *function)
 {
 	const char *name = bare(function);
+	enum wait_name found = find_whole(name, rules);
 
-	for (size_t i = 0; i < array_size(rules); i++)
-		if (fits(name, rules[i].name))
-			return rules[i].class;
-	for (size_t i = 0; i < array_size(part_rules); i++)
-		if (strstr(name, part_rules[i].name))
-			return part_rules[i].class;
-	return WAIT_NAME_NOTHING;
+	for (size_t i = 0; language_texts[i] && !found; i++)
+		found = find_whole(name, language_texts[i]->waits);
+	if (!found)
+		found = find_part(name, part_rules);
+	for (size_t i = 0; language_texts[i] && !found; i++)
+		found = find_part(name, language_texts[i]->wait_parts);
+	return found;
 }
 
 // True if one of the functions is of that class.
@@ -181,15 +176,15 @@ static bool has_class(const enum wait_name *classes, size_t n, enum wait_name cl
 	return false;
 }
 
-// Returns what a lock of Python's is waited for in: a condition, if its function is further out.
-static enum wait_name of_python_lock(const enum wait_name *classes, size_t n)
+// Returns what a runtime's lock is waited for in: a condition, if its function is further out.
+static enum wait_name of_base_lock(const enum wait_name *classes, size_t n)
 {
 	return has_class(classes, n, WAIT_NAME_RUNTIME_CONDITION) ? WAIT_NAME_RUNTIME_CONDITION
 	                                                          : WAIT_NAME_RUNTIME_LOCK;
 }
 
-// Returns what a thread of Java is parked for: a lock, if its function is further out.
-static enum wait_name of_java_park(const enum wait_name *classes, size_t n)
+// Returns what a thread is parked for: a lock, if its function is further out.
+static enum wait_name of_park(const enum wait_name *classes, size_t n)
 {
 	return has_class(classes, n, WAIT_NAME_RUNTIME_LOCK) ? WAIT_NAME_RUNTIME_LOCK
 	                                                     : WAIT_NAME_RUNTIME_CONDITION;
@@ -204,10 +199,10 @@ static enum wait_name innermost(const enum wait_name *classes, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (classes[i] == WAIT_NAME_NOTHING)
 			continue;
-		if (classes[i] == WAIT_NAME_PYTHON_LOCK)
-			return of_python_lock(classes + i, n - i);
-		if (classes[i] == WAIT_NAME_JAVA_PARK)
-			return of_java_park(classes + i, n - i);
+		if (classes[i] == WAIT_NAME_BASE_LOCK)
+			return of_base_lock(classes + i, n - i);
+		if (classes[i] == WAIT_NAME_PARK)
+			return of_park(classes + i, n - i);
 		if (classes[i] != WAIT_NAME_CONDITION)
 			return found && classes[i] == WAIT_NAME_LOCK ? found : classes[i];
 		found = WAIT_NAME_CONDITION;
@@ -381,10 +376,13 @@ static enum wait_kind kind_of_descriptor(const struct wait *wait)
 // library's.
 static bool is_known_lock(const struct wait *wait)
 {
-	static const char *const locks[] = {"GIL", "mutex ", "rwlock ", "monitor ", "lock "};
+	static const char *const locks[] = {"mutex ", "rwlock ", NULL};
 
-	for (size_t i = 0; wait && i < array_size(locks); i++)
-		if (strncmp(wait->descriptor, locks[i], strlen(locks[i])) == 0)
+	if (!wait || text_begins_with_any(wait->descriptor, locks))
+		return wait != NULL;
+	for (size_t i = 0; language_texts[i]; i++)
+		if (language_texts[i]->locks &&
+		    text_begins_with_any(wait->descriptor, language_texts[i]->locks))
 			return true;
 	return false;
 }
@@ -417,28 +415,20 @@ static enum wait_kind kind_of_call(enum call_class class, const struct wait *wai
 	}
 }
 
-// Returns the kind of a task's wait, from the words of Go's runtime (runtime2.go,
-// waitReasonStrings).
-static enum wait_kind kind_of_reason(const char *reason)
+// Returns the kind of a task's wait, from its runtime's words. One for a socket may be for another
+// descriptor.
+static enum wait_kind kind_of_reason(const struct wait *wait)
 {
-	static const struct {
-		const char *begin;
-		enum wait_kind kind;
-	} reasons[] = {
-	    {"sync.Mutex.", WAIT_KIND_LOCK},
-	    {"sync.RWMutex.", WAIT_KIND_LOCK},
-	    {"semacquire", WAIT_KIND_LOCK},
-	    {"sync.", WAIT_KIND_CONDITION}, // Cond.Wait, WaitGroup.Wait
-	    {"chan ", WAIT_KIND_CONDITION},
-	    {"select", WAIT_KIND_CONDITION},
-	    {"coroutine", WAIT_KIND_CONDITION},
-	    {"sleep", WAIT_KIND_TIMER},
-	    {"IO wait", WAIT_KIND_SOCKET},
-	};
-
-	for (size_t i = 0; i < array_size(reasons); i++)
-		if (strncmp(reason, reasons[i].begin, strlen(reasons[i].begin)) == 0)
-			return reasons[i].kind;
+	for (size_t i = 0; language_texts[i]; i++) {
+		const struct reason_rule *rule = language_texts[i]->reasons;
+		for (; rule && rule->begin; rule++) {
+			if (strncmp(wait->reason, rule->begin, strlen(rule->begin)) != 0)
+				continue;
+			return rule->kind == WAIT_KIND_SOCKET && wait->descriptor[0]
+			           ? kind_of_descriptor(wait)
+			           : rule->kind;
+		}
+	}
 	return WAIT_KIND_EVENT; // of the runtime itself
 }
 
@@ -453,10 +443,8 @@ enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, co
 		return WAIT_KIND_STOPPED;
 	if (state == THREAD_RUNNABLE)
 		return WAIT_KIND_RUNNABLE;
-	if (wait && strcmp(wait->reason, "IO wait") == 0 && wait->descriptor[0])
-		return kind_of_descriptor(wait);
 	if (wait && wait->reason[0])
-		return kind_of_reason(wait->reason);
+		return kind_of_reason(wait);
 	if (state == THREAD_DISK && wait && changes_memory(wait->syscall))
 		return WAIT_KIND_LOCK;
 	// In disk sleep: a child that has not executed its program yet (vfork), or a file.

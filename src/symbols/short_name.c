@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "language_text.h"
 #include "memory.h"
 
 enum { MAX_DEPTH = 64, MAX_LENGTH = 1 << 13 };
@@ -169,48 +170,16 @@ static char *after_type(char *name)
 	return *start ? start : name;
 }
 
-// Returns the length of "file:3:13" without the column.
-static size_t length_without_column(const char *place)
-{
-	const char *column = strrchr(place, ':');
-	const char *line = column;
-
-	while (line && line > place && isdigit((unsigned char)line[-1]))
-		line--;
-	return line && line > place && line < column && line[-1] == ':' ? (size_t)(column - place)
-	                                                                : strlen(place);
-}
-
-// Returns the length of what V8 puts before a function's name, with a mark for how well it is
-// compiled; 0: it is none of V8's.
-static size_t javascript_length(const char *name)
-{
-	static const char *const starts[] = {"JS:", "LazyCompile:", "Function:"};
-
-	for (size_t i = 0; i < array_size(starts); i++)
-		if (begins(name, starts[i]))
-			return strlen(starts[i]) + strspn(name + strlen(starts[i]), "*~^+");
-	return 0;
-}
-
-// "fib /app/srv.js:3:13".
-static char *javascript_name(const char *function)
-{
-	const char *space = strchr(function, ' ');
-	if (!space)
-		return memory_strdup(function);
-	const char *slash = strrchr(space, '/'), *place = slash ? slash + 1 : space + 1;
-	return memory_printf("%.*s%s(%.*s)", (int)(space - function), function,
-	                     space > function ? " " : "", (int)length_without_column(place), place);
-}
-
 char *short_name(const char *name)
 {
 	const char *slash = strchr(name, '/');
-	const size_t start = javascript_length(name);
 
-	if (start > 0)
-		return javascript_name(name + start);
+	for (size_t i = 0; language_texts[i]; i++) {
+		char *shorter =
+		    language_texts[i]->shorten ? language_texts[i]->shorten(name) : NULL;
+		if (shorter)
+			return shorter;
+	}
 	// It has no name, a monstrous one, or one of Go's with a path.
 	if (name[0] == '[' || strlen(name) > MAX_LENGTH || (slash && !strstr(name, "operator/")))
 		return memory_strdup(name);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "labels.h"
+#include "language_text.h"
 #include "memory.h"
 #include "module.h"
 #include "syscall_name.h"
@@ -123,7 +124,8 @@ char *frame_name_track(const struct profile *profile, const struct thread_spans 
 	const char *name = frame_name_thread(thread);
 
 	if (spans->n_tasks > 1)
-		return memory_printf("%s (%zu goroutines)", name, spans->n_tasks);
+		return memory_printf("%s (%zu %s)", name, spans->n_tasks,
+		                     language_tasks(spans->n_tasks));
 	return thread->is_task ? memory_printf("%s %s", name, number) : memory_strdup(name);
 }
 

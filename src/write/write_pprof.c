@@ -15,6 +15,7 @@
 #include "gzip.h"
 #include "hash.h"
 #include "labels.h"
+#include "language_text.h"
 #include "memory.h"
 #include "time_point.h"
 #include "module.h"
@@ -278,7 +279,7 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	if (!thread->is_task)
 		build_label(pprof, "tid", NULL, thread->tid);
 	else if (thread->task_id && pprof->report->task_ids)
-		build_label(pprof, "goid", NULL, thread->task_id);
+		build_label(pprof, language_task_words()->id, NULL, thread->task_id);
 	build_label(pprof, "thread", thread->name, 0);
 	build_label(pprof, "state", thread_state_name(sample->state), 0);
 	build_label(pprof, "kind", wait_kind_name(sample_kind(&pprof->kinds, sample)), 0);

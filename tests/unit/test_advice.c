@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "advice.h"
+#include "hidden_language.h"
 #include "memory.h"
 #include "report_fixture.h"
 
@@ -242,11 +243,11 @@ static void test_goroutines(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	assert_null(advice_on_tasks(&f.modules));
+	assert_null(hidden_language_tasks(&f.modules));
 	module_rename(f.modules.items[LIBRARY], "/usr/lib/libgobject-2.0.so.0");
-	assert_null(advice_on_tasks(&f.modules));
+	assert_null(hidden_language_tasks(&f.modules));
 	module_rename(f.modules.items[LIBRARY], "/usr/lib/x86_64-linux-gnu/libgo.so.21.0.0");
-	assert_non_null(strstr(advice_on_tasks(&f.modules), "built by gccgo"));
+	assert_non_null(strstr(hidden_language_tasks(&f.modules), "built by gccgo"));
 	report_fixture_deinit(&f);
 }
 

@@ -293,3 +293,7 @@ const struct language beam_language = {
     .step = beam_step,
     .learn = beam_learn,
 };
+
+static const char *const files[] = {"beam.smp", NULL};
+
+const struct language_text beam_text = {.files = files};

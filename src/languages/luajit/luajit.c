@@ -176,3 +176,7 @@ const struct language luajit_language = {
     .learn = luajit_learn,
     .lacks = luajit_lacks,
 };
+
+static const char *const files[] = {"luajit*", "lua", "lua[0-9]*", "liblua*", NULL};
+
+const struct language_text luajit_text = {.files = files};

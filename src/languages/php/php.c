@@ -94,3 +94,7 @@ const struct language php_language = {
     .destroy = free,
     .rule = php_rule,
 };
+
+static const char *const files[] = {"php", "php[0-9]*", "php-fpm*", "php-cgi*", "libphp*", NULL};
+
+const struct language_text php_text = {.files = files};

@@ -20,3 +20,6 @@ int hidden_language_of(const struct profile *profile, const struct modules *modu
 // Returns what is not shown, as in "JavaScript functions", and what to do, for a message.
 const char *hidden_language_what(int language);
 const char *hidden_language_remedy(int language);
+
+// Returns a line if the process has tasks that are not shown; NULL: it has none.
+const char *hidden_language_tasks(const struct modules *modules);

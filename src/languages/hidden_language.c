@@ -131,3 +131,13 @@ int hidden_language_of(const struct profile *profile, const struct modules *modu
 		language = find_in_stack(profile, modules, stack, true);
 	return language == HIDDEN_NONE && is_nameless ? find_loaded(modules) : language;
 }
+
+const char *hidden_language_tasks(const struct modules *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		if (modules->items[i]->kind == MODULE_FILE &&
+		    fnmatch("libgo.so*", module_name(modules->items[i]), 0) == 0)
+			return "goroutines that no thread runs are missing: this program was built "
+			       "by gccgo (libgo.so), and only those of Go's own compiler are shown";
+	return NULL;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// language_text: what a language's programs are known by in text: the names of functions and files
+// in a profile, and the words that the language has for what it is. It needs no process, so it is
+// the same for a recording. Each language has its own in src/languages.
+//
+// A list ends with NULL, or with a rule whose text is NULL. A language leaves out what it has not.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wait_kind.h"
+
+struct code_place; // own_code.h
+
+// Whose a function is.
+enum code_owner {
+	CODE_OF_NOBODY, // not of this language
+	CODE_OF_PROGRAM,
+	CODE_OF_LANGUAGE, // of its virtual machine, standard library or packages
+};
+
+struct wait_rule {
+	const char *name; // without underscores in front; "*" at the end: begins so
+	enum wait_name class;
+};
+
+struct reason_rule {
+	const char *begin; // of the reason why a task waits
+	enum wait_kind kind;
+};
+
+// How the language calls its tasks.
+struct task_words {
+	const char *one, *many;
+	const char *id; // of its number, as in a label
+};
+
+struct language_text {
+	// Functions that wait (wait_kind.h); of the second list it is enough that a name contains
+	// one.
+	const struct wait_rule *waits, *wait_parts;
+	const struct reason_rule *reasons;
+	// How a wait's descriptor begins that is a lock.
+	const char *const *locks;
+
+	// The program's own code (own_code.h): names of modules with the language's own code
+	// (fnmatch(3)), what paths of such modules contain, and functions that it has compiled for
+	// itself (fnmatch(3)).
+	const char *const *files, *const *folders, *const *inner;
+	// True if a file of source or of machine code comes with the language or its packages.
+	bool (*is_packaged)(const char *path);
+	enum code_owner (*owner)(const struct code_place *place);
+
+	// Returns a shorter name of a function (short_name.h), as a new string; NULL: it is none of
+	// the language's, or not to be shortened.
+	char *(*shorten)(const char *name);
+
+	const struct task_words *tasks;
+};
+
+// All of them; NULL at the end. Defined in src/languages.
+extern const struct language_text *const language_texts[];
+
+// How tasks are called: by the language that has some.
+const struct task_words *language_task_words(void);
+static inline const char *language_tasks(uint64_t n)
+{
+	return n == 1 ? language_task_words()->one : language_task_words()->many;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// java_text: what Java's programs are known by in text (language_text.h), and what a run tells of
+// them.
+#include "languages.h"
+
+#include <string.h>
+
+#include "own_code.h"
+#include "text.h"
+
+static const struct wait_rule waits[] = {
+    {"JVM_Sleep*", WAIT_NAME_TIMER},
+    {0},
+};
+
+static const struct wait_rule wait_parts[] = {
+    {"ObjectMonitor::enter", WAIT_NAME_RUNTIME_LOCK},
+    {"ObjectMonitor::EnterI", WAIT_NAME_RUNTIME_LOCK},
+    {"ObjectMonitor::ReenterI", WAIT_NAME_RUNTIME_LOCK},
+    {"ObjectMonitor::wait", WAIT_NAME_RUNTIME_CONDITION},
+    {"Unsafe_Park", WAIT_NAME_PARK},
+    {"ReentrantLock.lock", WAIT_NAME_RUNTIME_LOCK}, // java.util.concurrent.locks
+    {"ReentrantLock$Sync.lock", WAIT_NAME_RUNTIME_LOCK},
+    {"ReentrantReadWriteLock$ReadLock.lock", WAIT_NAME_RUNTIME_LOCK},
+    {"ReentrantReadWriteLock$WriteLock.lock", WAIT_NAME_RUNTIME_LOCK},
+    {0},
+};
+
+static const char *const locks[] = {"monitor ", "lock ", NULL};
+static const char *const files[] = {"java", "libj[lv][im]*.so", NULL};
+static const char *const folders[] = {"/jvm/", "/jdk", "/jre", "/openjdk", NULL};
+
+// In a perf map of the virtual machine's own.
+static const char *const inner[] = {
+    "Interpreter", "StubRoutines*", "I2C/C2I*",       "RuntimeStub*", "*Blob",
+    "vtable *",    "itable *",      "MethodHandles*", NULL,
+};
+
+// Its first word may be what it returns: "void java.lang.Thread.sleep(long)".
+static bool is_of_library(const char *name)
+{
+	static const char *const packages[] = {
+	    "java.",  "javax.",  "jdk.",  "sun.",  "com.sun.",
+	    "Ljava/", "Ljavax/", "Ljdk/", "Lsun/", NULL,
+	};
+	const size_t length = strcspn(name, "(");
+	const char *word = name;
+
+	for (size_t i = 0; i < length; i++)
+		if (name[i] == ' ')
+			word = name + i + 1;
+	return text_begins_with_any(word, packages);
+}
+
+static enum code_owner owner(const struct code_place *place)
+{
+	if (place->kind == MODULE_FILE)
+		return CODE_OF_NOBODY;
+	// A method has its class before a dot; what has none is the virtual machine's own code.
+	if (place->kind == MODULE_RUNTIME && strcmp(place->path, "[java]") == 0 &&
+	    !strchr(place->name, '.'))
+		return CODE_OF_LANGUAGE;
+	return is_of_library(place->name) ? CODE_OF_LANGUAGE : CODE_OF_NOBODY;
+}
+
+const struct language_text java_text = {
+    .waits = waits,
+    .wait_parts = wait_parts,
+    .locks = locks,
+    .files = files,
+    .folders = folders,
+    .inner = inner,
+    .owner = owner,
+};

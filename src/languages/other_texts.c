@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// other_texts: what programs of languages are known by in text (language_text.h) that have no
+// folder of their own here: their stacks are the machine's, or their JIT's perf map names them.
+#include "languages.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "memory.h"
+#include "own_code.h"
+
+// --- JavaScript
+
+static const char *const javascript_files[] = {
+    "node", "nodejs", "libnode.so*", "deno", "bun", NULL,
+};
+
+static const char *const javascript_inner[] = {
+    "Builtin:*", "BytecodeHandler:*", "Handler:*", "RegExp:*", "Stub:*", NULL,
+};
+
+static bool javascript_is_packaged(const char *path)
+{
+	return strstr(path, "/node_modules/");
+}
+
+static enum code_owner javascript_owner(const struct code_place *place)
+{
+	if (place->kind == MODULE_FILE)
+		return CODE_OF_NOBODY;
+	return strncmp(place->file, "node:", strlen("node:")) == 0 || strstr(place->name, " node:")
+	           ? CODE_OF_LANGUAGE
+	           : CODE_OF_NOBODY;
+}
+
+// Returns the length of "file:3:13" without the column.
+static size_t length_without_column(const char *place)
+{
+	const char *column = strrchr(place, ':');
+	const char *line = column;
+
+	while (line && line > place && isdigit((unsigned char)line[-1]))
+		line--;
+	return line && line > place && line < column && line[-1] == ':' ? (size_t)(column - place)
+	                                                                : strlen(place);
+}
+
+// Returns the length of what V8 puts before a function's name, with a mark for how well it is
+// compiled; 0: it is none of V8's.
+static size_t javascript_length(const char *name)
+{
+	static const char *const starts[] = {"JS:", "LazyCompile:", "Function:"};
+
+	for (size_t i = 0; i < array_size(starts); i++)
+		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+			return strlen(starts[i]) + strspn(name + strlen(starts[i]), "*~^+");
+	return 0;
+}
+
+// "fib /app/srv.js:3:13".
+static char *javascript_name(const char *function)
+{
+	const char *space = strchr(function, ' ');
+	if (!space)
+		return memory_strdup(function);
+	const char *slash = strrchr(space, '/'), *place = slash ? slash + 1 : space + 1;
+	return memory_printf("%.*s%s(%.*s)", (int)(space - function), function,
+	                     space > function ? " " : "", (int)length_without_column(place), place);
+}
+
+static char *javascript_shorten(const char *name)
+{
+	const size_t start = javascript_length(name);
+
+	return start > 0 ? javascript_name(name + start) : NULL;
+}
+
+const struct language_text javascript_text = {
+    .files = javascript_files,
+    .inner = javascript_inner,
+    .is_packaged = javascript_is_packaged,
+    .owner = javascript_owner,
+    .shorten = javascript_shorten,
+};
+
+// --- Ruby
+
+static const struct wait_rule ruby_waits[] = {
+    {"gvl_acquire*", WAIT_NAME_RUNTIME_LOCK},
+    {"thread_sched_to_running*", WAIT_NAME_RUNTIME_LOCK},
+    {0},
+};
+
+static const char *const ruby_files[] = {"ruby", "ruby[0-9]*", "libruby*", NULL};
+
+static bool ruby_is_packaged(const char *path)
+{
+	return strstr(path, "/lib/ruby/") || strstr(path, "/gems/");
+}
+
+const struct language_text ruby_text = {
+    .waits = ruby_waits,
+    .files = ruby_files,
+    .is_packaged = ruby_is_packaged,
+};
+
+// --- Those of which only the files are known
+
+static const char *const other_files[] = {
+    "perl",        "perl[0-9]*",          "libperl*", "dotnet", "libcoreclr.so", "libclrjit.so",
+    "libhost*.so", "libSystem.Native.so", NULL,
+};
+
+const struct language_text other_text = {.files = other_files};

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#include "language_text.h"
+
+#include <stddef.h>
+
+const struct task_words *language_task_words(void)
+{
+	static const struct task_words none = {.one = "task", .many = "tasks", .id = "task_id"};
+
+	for (size_t i = 0; language_texts[i]; i++)
+		if (language_texts[i]->tasks)
+			return language_texts[i]->tasks;
+	return &none;
+}
