@@ -428,7 +428,7 @@ static const struct option_row rows[] = {
 	HEADING("What and how long:", FOR_SAMPLE),
 	VALUE('p', "pid", "PID", parse_pid,
 	      "attach to this process, or to several: 12,34",
-	      .verbs = FOR_SAMPLE | FOR_NOW, .common = FOR_SAMPLE),
+	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_EXPLAIN, .common = FOR_SAMPLE),
 	VALUE('d', "duration", "TIME", parse_duration,
 	      "stop after TIME: 30, 1.5s, 500ms, 2m or 1h30m;\n"
 	      "default: when the process exits, or at Ctrl-C",

@@ -461,7 +461,7 @@ static void test_several_pids(void **state)
 {
 	static const char *const lines[] = {
 	    "-p 12 34 56",      "-p 12,34,56",   "-p 12 -p 34,56",   "12 34 56",
-	    "-p 12 34 -d 5 56", "dump 12 34,56", "top 12,34 -n1 56", "explain 12 34 56 -d1"};
+	    "-p 12 34 -d 5 56", "dump 12 34,56", "top 12,34 -n1 56", "explain -p 12 34,56 -d1"};
 
 	(void)state;
 	for (size_t i = 0; i < array_size(lines); i++) {
