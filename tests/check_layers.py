@@ -7,7 +7,7 @@ ptrace is known to five files of the layer trace, libdw to the files that read E
 registers, instructions and system calls' numbers to the layer arch. Each folder of src and include
 is a layer of src/meson.build, whose include directories keep the direction between layers: so no
 #include goes round them by a path. src/README.md has the same layers in the same order. The top
-level holds what it is meant to hold.
+level holds what it is meant to hold. What a header declares is used by more than one file.
 """
 
 import os
@@ -54,6 +54,8 @@ MACHINE_NAME = re.compile(
     )\b | \\x0f\\x05 | 0x0f,\s*0x05 | 0xcd,\s*0x80 | \\x4[89c]\\x8[9b]""",
     re.X,
 )
+PROTOTYPE = re.compile(r"^(?!static|typedef)[a-z][\w\s*]*\b(\w+)\(", re.M)
+WORD = re.compile(r"[a-z]\w*")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 
@@ -111,6 +113,22 @@ def check_license(path, text):
     return [] if text.startswith(mark) else [f"{path}: does not begin with {mark.strip()}"]
 
 
+def check_public(texts):
+    """What a header declares is used elsewhere too, if only by a test: else it is static. texts: of
+    all files of C, by path."""
+    users = {}
+    for path, text in texts.items():
+        for word in set(WORD.findall(COMMENT.sub("", text))):
+            users.setdefault(word, set()).add(file_name(path))
+    return [
+        f"{path}: {name} is used in {file_name(path)}.c alone: make it static, or remove it"
+        for path, text in texts.items()
+        if path.endswith(".h") and path.split(os.sep)[0] in ("src", "include")
+        for name in PROTOTYPE.findall(COMMENT.sub("", text))
+        if len(users[name]) == 1 and WORD.findall(COMMENT.sub("", text)).count(name) == 1
+    ]
+
+
 def self_test():
     """A check that cannot fail checks nothing."""
     bad = [
@@ -136,6 +154,9 @@ def self_test():
     assert check_layers(build, readme, ["src/x.c"])
     assert check_layers(build, readme.replace("`top`", "`other`"), [])
     assert check_license("x.c", "// x\n")
+    texts = {"src/x.h": "struct x *\nx_do(void);\n", "src/x.c": "struct x *x_do(void) {}\n"}
+    assert check_public(texts)
+    assert not check_public({**texts, "tests/unit/test_x.c": "x_do();"})
 
 
 def read(path):
@@ -170,6 +191,10 @@ def main():
         faults += check_includes(path, text) + check_machine(path, text)
         if path.endswith((".c", ".h")):
             faults += check_license(path, text)
+    tests = source_files(root, os.path.join("tests", "unit"), os.path.join("tests", "fuzz"))
+    faults += check_public(
+        {path: read(os.path.join(root, path)) for path in [*files, *tests] if path.endswith((".c", ".h"))}
+    )
     faults += check_layers(read(os.path.join(root, "src", "meson.build")), readme, files)
     faults += [
         f"{name}: not meant to be at the top level"

@@ -16,7 +16,6 @@ enum {
 
 	// In a frame of a known size, from its end.
 	HOTSPOT_END_RETURN_AT = -8,
-	HOTSPOT_END_FP_AT = -16,
 
 	HOTSPOT_MAX_PUSHED = 7, // words that compiled code pushes beyond its frame, for a while
 

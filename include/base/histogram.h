@@ -10,7 +10,6 @@ struct histogram {
 	uint64_t counts[HISTOGRAM_BUCKETS];
 	uint64_t total;
 	int64_t max_ns; // exact
-	int64_t sum_ns; // exact
 };
 
 // Negative durations count as 0.

@@ -19,7 +19,6 @@ struct maps {
 	struct mapping *items; // sorted, disjoint
 	size_t count, capacity;
 	char *text; // the file, cut into strings
-	size_t text_bytes;
 	size_t text_capacity;
 	uint64_t text_hash; // of the file as it was read
 	char *read;         // what was read last, if that is not the text

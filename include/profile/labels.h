@@ -21,13 +21,12 @@ enum { LABELS_NONE = 0 };
 void labels_add(char **text, const char *key, const char *value);
 
 struct label {
-	char *key, *value; // valid until the next call or labels_end
+	char *key, *value; // valid until the next call
 };
 
 // Reads the next label of a text, and advances *at. Before the first call, zero *label and point
 // *at to the text. False if there are no more.
 bool labels_next(const char **at, struct label *label);
-void labels_end(struct label *label);
 
 // Returns the value of the label with that key, a new string, owned by the caller; NULL: the set
 // has none.

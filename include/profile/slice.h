@@ -30,10 +30,6 @@ void slice_deinit(struct slice *slice);
 // Adds the part of the span that lies in the slice.
 void slice_add(struct slice *slice, const struct profile *profile, const struct span *span);
 
-// Takes note of what the kernel had counted for the thread by some time; of each thread in the
-// order of time. Between two figures the thread is taken to have used its CPU evenly.
-void slice_add_figures(struct slice *slice, uint32_t thread, const struct thread_figures *figures);
-
 // Returns how many of the span's ticks lie before `ns`.
 uint64_t span_ticks_before(const struct span *span, int64_t ns);
 

@@ -51,12 +51,9 @@ struct weights {
 void weights_find(const struct weight_sums *sums, const struct thread_figures *from,
                   const struct thread_figures *to, int64_t period_ns, struct weights *ret);
 
-// Does the same for each thread of the profile, by its figures (profile_figures). The caller frees;
-// there are profile->n_threads. Threads of processes with tasks are as sampled: the kernel
-// does not count those.
-struct weights *weights_of_threads(const struct profile *profile, const struct weight_sums *sums);
-
-// Does the same for spans, of some or all threads.
+// Does the same for spans, of some or all threads, by the threads' figures (profile_figures). The
+// caller frees; there are profile->n_threads. Threads of processes with tasks are as sampled: the
+// kernel does not count those.
 struct weights *weights_of_spans(const struct profile *profile, const struct span *spans, size_t n);
 
 // A profile whose samples are weighed. Borrows all but samples and stacks.

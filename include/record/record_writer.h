@@ -40,6 +40,3 @@ bool record_writer_tick(struct record_writer *writer);
 // Call it when sampling is over and all spans have ended. False as above.
 bool record_writer_finish(struct record_writer *writer, const struct symbols *symbols,
                           const char *comment);
-
-// Returns how many samples were left out for lack of room.
-uint64_t record_writer_dropped_samples(const struct record_writer *writer);

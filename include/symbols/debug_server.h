@@ -26,10 +26,6 @@ struct debug_server {
 	int64_t start_ns, shown_ns;
 };
 
-// Loads the library. `urls` as in DEBUGINFOD_URLS; NULL or empty is an error.
-struct error *debug_server_init(struct debug_server *server, const char *urls, bool shows_progress);
-void debug_server_deinit(struct debug_server *server);
-
 // Opens the debug file with that build ID; -1: no server has it, or none sends it in time. `name`:
 // the file that it is for, to be shown. May take up to a minute for all files together.
 int debug_server_fetch(struct debug_server *server, const void *build_id, size_t build_id_size,

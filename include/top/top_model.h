@@ -72,7 +72,7 @@ struct top_thread {
 
 // A function, a place in code without a name, or the reason why a stack has no frames.
 struct top_function {
-	uint32_t id;            // for top_function_name
+	uint32_t id;            // for top_function_full_name
 	uint64_t self;          // samples with it as the leaf
 	uint64_t own_self;      // with it as the innermost function of the program's own code, or
 	                        // as the leaf, if there is no such code
@@ -124,10 +124,7 @@ void top_model_deinit(struct top_model *model);
 // Returns the line about waits for CPUs (cpu_waits_text). The caller frees; NULL: there is none.
 char *top_cpu_wait(const struct top_model *model);
 
-// Return the function's name as its author calls it (short_name.h), and in full: clean text, owned
-// by the caller.
-char *top_function_name(const struct top_model *model, uint32_t id)
-    __attribute__((returns_nonnull));
+// Returns the function's name in full: clean text, owned by the caller.
 char *top_function_full_name(const struct top_model *model, uint32_t id)
     __attribute__((returns_nonnull));
 

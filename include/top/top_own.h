@@ -29,7 +29,7 @@ void top_own_update(struct top_own *own, const struct profile *profile,
                     const struct modules *modules, const struct symbols *symbols);
 void top_own_deinit(struct top_own *own);
 
-// True if the frame (id as for top_function_name) is of the program's own code.
+// True if the frame (id as for top_function_full_name) is of the program's own code.
 bool top_is_own(const struct top_input *input, uint32_t id);
 
 // Returns the position of the function's module; TOP_NONE: not known.

@@ -28,7 +28,6 @@ void histogram_add(struct histogram *histogram, int64_t duration_ns)
 
 	histogram->counts[bucket_of(value)]++;
 	histogram->total++;
-	histogram->sum_ns += value;
 	if (value > histogram->max_ns)
 		histogram->max_ns = value;
 }

@@ -154,7 +154,8 @@ static struct error *check_outputs(const struct options *options)
 	return error ? error : check_recording(options);
 }
 
-struct error *options_check(const struct options *options)
+// Checks that the options of a command line go together.
+static struct error *check(const struct options *options)
 {
 	if (options->pid && options->command)
 		return option_error("give either -p %d or a command ('%s'), not both", options->pid,
@@ -429,7 +430,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 		    options.verb->id == VERB_AGENT ? AGENT_FREQUENCY_HZ : DEFAULT_FREQUENCY_HZ;
 	if (!error && !((FOR_NOW | FOR_PUSH | FOR_AGENT) & 1u << options.verb->id)) {
 		error = options.writer ? NULL : choose_writer(&options);
-		error = error ? error : options_check(&options);
+		error = error ? error : check(&options);
 	}
 	if (error) {
 		options_deinit(&options);

@@ -115,10 +115,6 @@ bool options_has_several(const struct options *options);
 // Returns the text of --help, or --help-all, for options->verb, owned by the caller.
 char *options_help(const struct options *options);
 
-// Checks that the options of a command line go together.
-
-// Returns NULL, or an error (EXIT_STATUS_USAGE) that says what to do.
-struct error *options_check(const struct options *options);
-
-// Returns an error as above if files are to go to standard output (-o -); NULL else.
+// Returns an error (EXIT_STATUS_USAGE) that says what to do if files are to go to standard output
+// (-o -); NULL else.
 struct error *options_check_directory(const struct options *options);

@@ -21,9 +21,6 @@ enum { SUMMARY_COLUMN = 19 };
 
 // The command line of `profiler explain`.
 
-// The options of this verb alone.
-extern const struct option_table explain_rows;
-
 enum { DEFAULT_S = 10 };
 
 static struct error *parse_json(struct options *options, const char *value)
@@ -55,7 +52,7 @@ static const struct option_row own_rows[] = {
     {.long_name = "markdown", .help = "print Markdown", .parse = parse_markdown},
 };
 
-const struct option_table explain_rows = {.rows = own_rows, .n_rows = array_size(own_rows)};
+static const struct option_table explain_rows = {.rows = own_rows, .n_rows = array_size(own_rows)};
 
 // For struct verb: explain_take_word takes a process or a recording; explain_check checks that
 // there is one, and sets what is sampled and written.

@@ -116,8 +116,9 @@ static void free_report(struct made_report *made)
 	weighed_deinit(&made->weighed);
 }
 
-void write_report_explain(const struct options *options, const struct report_source *source,
-                          struct explain_lines *ret)
+// explain_lines_deinit must follow.
+static void explain(const struct options *options, const struct report_source *source,
+                    struct explain_lines *ret)
 {
 	struct report_source sums = *source;
 	struct made_report made;
@@ -135,7 +136,7 @@ struct error *write_report(const struct options *options, const struct report_so
 	struct made_report made;
 
 	if (options->writer == &writer_html && !options->waits_ns)
-		write_report_explain(options, source, &lines);
+		explain(options, source, &lines);
 	make_report(options, source, &made);
 	made.report.findings = &lines;
 	struct error *error = options->writer->write(&made.report, stream);
@@ -152,7 +153,7 @@ void write_report_finding(const struct options *options, const struct report_sou
 
 	if (!isatty(STDERR_FILENO) || options->waits_ns)
 		return;
-	write_report_explain(options, source, &lines);
+	explain(options, source, &lines);
 	if (lines.n > 0)
 		fprintf(stderr, "profiler: %s: %s\n",
 		        lines.cpu_is_first ? "then look at" : "look first at", lines.items[0].text);

@@ -31,10 +31,6 @@ struct report_source {
 struct error *write_report(const struct options *options, const struct report_source *source,
                            FILE *stream);
 
-// Explains it (write_explain.h). explain_lines_deinit must follow.
-void write_report_explain(const struct options *options, const struct report_source *source,
-                          struct explain_lines *ret);
-
 // Says on stderr what stands out most, to a person.
 void write_report_finding(const struct options *options, const struct report_source *source);
 

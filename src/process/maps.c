@@ -90,7 +90,6 @@ void maps_parse(struct maps *maps, const char *text, size_t size)
 	maps->text = memory_grow(maps->text, &maps->text_capacity, size + 1, 1);
 	memcpy(maps->text, text, size);
 	maps->text[size] = '\0';
-	maps->text_bytes = size + 1;
 	parse_text(maps);
 }
 
@@ -119,7 +118,6 @@ static void take_read(struct maps *maps, size_t size)
 	maps->changing = true;
 	maps->text = maps->read;
 	maps->text_capacity = maps->read_capacity;
-	maps->text_bytes = size + 1;
 	maps->text[size] = '\0';
 	parse_text(maps);
 	maps->read = text;

@@ -51,6 +51,13 @@ bool labels_lack(const char *text)
 	return has_key(text, LABELS_LACK);
 }
 
+static void labels_end(struct label *label)
+{
+	free(label->key);
+	free(label->value);
+	*label = (struct label){0};
+}
+
 bool labels_next(const char **at, struct label *label)
 {
 	labels_end(label);
@@ -62,13 +69,6 @@ bool labels_next(const char **at, struct label *label)
 	label->value = memory_printf("%.*s", (int)(end - tab - 1), tab + 1);
 	*at = end + 1;
 	return true;
-}
-
-void labels_end(struct label *label)
-{
-	free(label->key);
-	free(label->value);
-	*label = (struct label){0};
 }
 
 char *labels_find(const char *text, const char *key)

@@ -12,32 +12,6 @@ static void add_ended(struct span_follower *follower, const struct profile *prof
 	slice_add((struct slice *)follower, profile, ended);
 }
 
-static void add_figures(struct span_follower *follower, const struct profile *profile,
-                        uint32_t thread, const struct thread_figures *figures)
-{
-	(void)profile;
-	slice_add_figures((struct slice *)follower, thread, figures);
-}
-
-void slice_init(struct slice *slice, int64_t from_ns, int64_t to_ns)
-{
-	*slice = (struct slice){
-	    .follower.changed = add_ended,
-	    .follower.figures_noted = add_figures,
-	    .from_ns = from_ns,
-	    .to_ns = to_ns,
-	};
-}
-
-void slice_deinit(struct slice *slice)
-{
-	free(slice->sums);
-	free(slice->samples);
-	free(slice->figures);
-	free(slice->last_figures);
-	*slice = (struct slice){0};
-}
-
 // Tick k of n, from 1, is at start + k * (end - start) / n.
 uint64_t span_ticks_before(const struct span *span, int64_t ns)
 {
@@ -107,8 +81,13 @@ static void fit_figures(struct slice *slice, uint32_t thread)
 	}
 }
 
-void slice_add_figures(struct slice *slice, uint32_t thread, const struct thread_figures *figures)
+// Between two figures the thread is taken to have used its CPU evenly.
+static void add_figures(struct span_follower *follower, const struct profile *profile,
+                        uint32_t thread, const struct thread_figures *figures)
 {
+	struct slice *slice = (struct slice *)follower;
+
+	(void)profile;
 	fit_figures(slice, thread);
 	struct figures_range *range = &slice->figures[thread];
 	const struct thread_figures last = slice->last_figures[thread];
@@ -124,6 +103,25 @@ void slice_add_figures(struct slice *slice, uint32_t thread, const struct thread
 	if (last.at_ns < slice->to_ns)
 		range->to = figures->at_ns <= slice->to_ns ? *figures
 		                                           : between(&last, figures, slice->to_ns);
+}
+
+void slice_init(struct slice *slice, int64_t from_ns, int64_t to_ns)
+{
+	*slice = (struct slice){
+	    .follower.changed = add_ended,
+	    .follower.figures_noted = add_figures,
+	    .from_ns = from_ns,
+	    .to_ns = to_ns,
+	};
+}
+
+void slice_deinit(struct slice *slice)
+{
+	free(slice->sums);
+	free(slice->samples);
+	free(slice->figures);
+	free(slice->last_figures);
+	*slice = (struct slice){0};
 }
 
 // A thread that sleeps has no new figures.

@@ -161,7 +161,8 @@ static int *find_go(const struct profile *profile, size_t *ret_count)
 	return pids;
 }
 
-struct weights *weights_of_threads(const struct profile *profile, const struct weight_sums *sums)
+static struct weights *weights_of_threads(const struct profile *profile,
+                                          const struct weight_sums *sums)
 {
 	struct weights *weights = memory_alloc_zeroed(profile->n_threads + 1, sizeof(*weights));
 	size_t n_go;

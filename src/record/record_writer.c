@@ -559,17 +559,12 @@ bool record_writer_finish(struct record_writer *writer, const struct symbols *sy
 		return false;
 	if (writer->full || writer->dropped_names)
 		put_overflow(writer, &writer->block, RECORD_OVERFLOW_SIZE,
-		             record_writer_dropped_samples(writer));
+		             writer->full ? writer->stats->samples - writer->samples_before : 0);
 	protobuf_varint(&writer->record, offset_of(writer, writer->stats->last_ns));
 	protobuf_varint(&writer->record, writer->stats->samples);
 	record_put_text(&writer->record, comment);
 	record_put(&writer->block, RECORD_END, &writer->record);
 	return end_block(writer) && write_rest(writer);
-}
-
-uint64_t record_writer_dropped_samples(const struct record_writer *writer)
-{
-	return writer->full ? writer->stats->samples - writer->samples_before : 0;
 }
 
 struct record_writer *record_writer_create(const struct record_options *options,

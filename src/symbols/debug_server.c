@@ -85,24 +85,8 @@ static void *begin(struct debug_server *server)
 	return server->client;
 }
 
-struct error *debug_sources_init(struct debug_sources *sources, const char *const *directories,
-                                 bool asks_servers, bool shows_progress)
-{
-	*sources = (struct debug_sources){.directories = directories};
-	if (!asks_servers)
-		return NULL;
-	sources->server = &sources->own_server;
-	return debug_server_init(sources->server, getenv("DEBUGINFOD_URLS"), shows_progress);
-}
-
-void debug_sources_deinit(struct debug_sources *sources)
-{
-	if (sources->server)
-		debug_server_deinit(sources->server);
-	*sources = (struct debug_sources){0};
-}
-
-struct error *debug_server_init(struct debug_server *server, const char *urls, bool shows_progress)
+// Loads the library. `urls` as in DEBUGINFOD_URLS; NULL or empty is an error.
+static struct error *init(struct debug_server *server, const char *urls, bool shows_progress)
 {
 	*server = (struct debug_server){.shows_progress = shows_progress, .left_ns = TOTAL_NS};
 	if (!urls || !urls[strspn(urls, " ")])
@@ -119,13 +103,30 @@ struct error *debug_server_init(struct debug_server *server, const char *urls, b
 	return NULL;
 }
 
-void debug_server_deinit(struct debug_server *server)
+struct error *debug_sources_init(struct debug_sources *sources, const char *const *directories,
+                                 bool asks_servers, bool shows_progress)
+{
+	*sources = (struct debug_sources){.directories = directories};
+	if (!asks_servers)
+		return NULL;
+	sources->server = &sources->own_server;
+	return init(sources->server, getenv("DEBUGINFOD_URLS"), shows_progress);
+}
+
+static void deinit(struct debug_server *server)
 {
 	if (server->client)
 		((end_fn *)dlsym(server->library, "debuginfod_end"))(server->client);
 	// The library stays loaded: what it is built on does not expect to be unloaded.
 	free(server->urls);
 	*server = (struct debug_server){0};
+}
+
+void debug_sources_deinit(struct debug_sources *sources)
+{
+	if (sources->server)
+		deinit(sources->server);
+	*sources = (struct debug_sources){0};
 }
 
 int debug_server_fetch(struct debug_server *server, const void *build_id, size_t build_id_size,

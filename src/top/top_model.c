@@ -216,7 +216,9 @@ char *top_function_full_name(const struct top_model *model, uint32_t id)
 	return frame_name_unresolved(input->modules->items[location->module], location->address);
 }
 
-char *top_function_name(const struct top_model *model, uint32_t id)
+// As its author calls it (short_name.h).
+__attribute__((returns_nonnull)) static char *function_name(const struct top_model *model,
+                                                            uint32_t id)
 {
 	const struct symbols *symbols = model->input.symbols;
 
@@ -242,7 +244,7 @@ static const char *library_of(const struct top_model *model, uint32_t id)
 char *top_function_place(const struct top_model *model, uint32_t id, uint32_t line)
 {
 	const struct symbols *symbols = model->input.symbols;
-	char *name = top_function_name(model, id);
+	char *name = function_name(model, id);
 
 	if (id >= symbols->n_functions)
 		return name;
@@ -282,7 +284,7 @@ char **top_stack(const struct top_model *model, uint32_t sample, enum top_stack_
 	for (size_t i = 0; i < n; i++)
 		names[i] = form == TOP_STACK_FULL_NAMES ? top_function_full_name(model, ids[i])
 		           : form == TOP_STACK_PLACES ? top_function_place(model, ids[i], lines[i])
-		                                      : top_function_name(model, ids[i]);
+		                                      : function_name(model, ids[i]);
 	*ret_count = n;
 	return names;
 }

@@ -73,7 +73,6 @@ static const struct field common[] = {
     {"CodeBlob", "_frame_size", 16, false},
     {"CodeBlob", "_frame_complete_offset", 20, false},
     {"nmethod", "_compile_id", 64, false},
-    {"nmethod", "_comp_level", 68, false},
     {"nmethod", "_orig_pc_offset", 72, false},
     {"nmethod", "_scopes_pcs_offset", 88, false},
     {"Method", "_constMethod", 8, false},

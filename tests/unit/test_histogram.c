@@ -27,7 +27,6 @@ static void test_sums(void **state)
 	histogram_add(&histogram, 1000);
 	histogram_add(&histogram, -3);
 	assert_int_equal(histogram.total, 3);
-	assert_int_equal(histogram.sum_ns, 1005);
 	assert_int_equal(histogram.max_ns, 1000);
 	assert_int_equal(histogram_percentile(&histogram, 0.0), 0);
 	assert_int_equal(histogram_percentile(&histogram, 1.0), 1000);

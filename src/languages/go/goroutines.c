@@ -179,10 +179,8 @@ static void add_one(struct goroutine_list *list, const struct go_program *progra
 	struct task goroutine;
 
 	if (!(bytes ? goroutine_parse(program, bytes, address, &goroutine)
-	            : goroutine_read(program, memory, address, &goroutine))) {
-		list->n_unreadable++;
+	            : goroutine_read(program, memory, address, &goroutine)))
 		return;
-	}
 	if (goroutine.status == GOROUTINE_IDLE || goroutine.status == GOROUTINE_DEAD ||
 	    goroutine.status == GOROUTINE_DEAD_EXTRA || goroutine.id == 0)
 		return;
@@ -206,7 +204,7 @@ static size_t end_of_range(const struct goroutine_list *list, const struct go_pr
 bool goroutine_list_read(struct goroutine_list *list, const struct go_program *program,
                          const struct go_memory *memory)
 {
-	list->count = list->n_unreadable = list->n_left_out = 0;
+	list->count = list->n_left_out = 0;
 	const bool could = read_addresses(list, program, memory);
 	list->n_read = could ? 0 : list->n_listed;
 	return could;

@@ -18,8 +18,7 @@ struct go_program;
 struct goroutine_list {
 	struct task *items; // some of those that are alive, by address (goroutine_list_next)
 	size_t count, capacity;
-	uint64_t n_left_out;   // not read, as there are too many
-	uint64_t n_unreadable; // whose struct g is not in memory, or is not one
+	uint64_t n_left_out; // not read, as there are too many
 
 	uint64_t *listed;      // addresses, in the runtime's order
 	uint64_t *sorted_from; // `listed` as it was when `sorted` was made

@@ -12,7 +12,6 @@ enum {
 	MAX_CODE_BYTES = 64 << 20,
 	MAX_TABLE_BYTES = 4 << 20, // of a method's PcDescs, of its scopes, and of its metadata
 	FIRST_WITHOUT_ZERO = 20,   // JDK (java_stream.h)
-	C1_LEVELS = 3,             // of compilation; the ones above are C2's
 	NO_PROLOGUE = -1,
 };
 
@@ -110,7 +109,6 @@ static void read_method(const struct java_layout *layout, const uint8_t *bytes,
 	const int32_t orig_pc = (int32_t)java_u32(bytes, layout->orig_pc);
 
 	blob->compile_id = java_u32(bytes, layout->compile_id);
-	blob->is_optimized = bytes[layout->level] > C1_LEVELS;
 	blob->method = java_word(bytes, layout->method);
 	blob->orig_pc =
 	    orig_pc > 0 && (uint32_t)orig_pc < blob->frame_bytes ? (uint32_t)orig_pc : 0;

@@ -30,7 +30,6 @@ struct java_blob {
 	uint32_t complete;               // before this offset, a frame is not made yet
 	// Of a compiled method:
 	uint32_t compile_id; // no other method's
-	bool is_optimized;   // by C2 (or the like)
 	uint64_t method;
 	uint64_t deopt, deopt_mh; // return addresses to these stand for the one in the frame
 	uint32_t orig_pc;         // at SP + orig_pc; 0: not known

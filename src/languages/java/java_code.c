@@ -153,7 +153,6 @@ static uint32_t read_blob(struct java_code *code, uint64_t block)
 		code->is_full |= code->n_blobs >= MAX_BLOBS;
 	} else if (!is_same(&code->blobs[id].blob, &blob)) {
 		code->blobs[id].made++;
-		code->n_replaced++;
 	}
 	code->blobs[id].blob = blob;
 	code->blobs[id].checked = code->walk;

@@ -53,7 +53,6 @@ struct java_code {
 	uint32_t *locations;
 	size_t n_locations, locations_capacity;
 	uint8_t *bytes; // of blobs that are checked
-	uint64_t n_replaced;
 };
 
 void java_code_deinit(struct java_code *code);

@@ -65,7 +65,6 @@ static const struct wanted wanted[] = {
     FIELD("CompiledMethod", "_method", method), // up to 22
     FIELD("nmethod", "_method", method),
     FIELD("nmethod", "_compile_id", compile_id),
-    FIELD("nmethod", "_comp_level", level),
     FIELD("nmethod", "_orig_pc_offset", orig_pc),
     FIELD("CompiledMethod", "_deopt_handler_begin", deopt), // up to 22
     FIELD("CompiledMethod", "_deopt_mh_handler_begin", deopt_mh),
@@ -346,17 +345,17 @@ static bool has_room(const struct java_layout *layout)
 static bool has_needed(const struct java_layout *layout)
 {
 	const int32_t needed[] = {
-	    layout->array_length,  layout->array_data,    layout->heap_memory,
-	    layout->heap_segments, layout->heap_log2,     layout->space_low,
-	    layout->space_limit,   layout->block_bytes,   layout->block_used,
-	    layout->blob_bytes,    layout->blob_name,     layout->blob_frame_size,
-	    layout->blob_complete, layout->nmethod_bytes, layout->method,
-	    layout->compile_id,    layout->level,         layout->orig_pc,
-	    layout->deopt,         layout->pcs_offset,    layout->pc_bytes,
-	    layout->const_method,  layout->const_bytes,   layout->const_pool,
-	    layout->const_size,    layout->const_flags,   layout->const_code_size,
-	    layout->const_name,    layout->pool_bytes,    layout->pool_holder,
-	    layout->klass_name,    layout->symbol_length, layout->symbol_body,
+	    layout->array_length,  layout->array_data,      layout->heap_memory,
+	    layout->heap_segments, layout->heap_log2,       layout->space_low,
+	    layout->space_limit,   layout->block_bytes,     layout->block_used,
+	    layout->blob_bytes,    layout->blob_name,       layout->blob_frame_size,
+	    layout->blob_complete, layout->nmethod_bytes,   layout->method,
+	    layout->compile_id,    layout->orig_pc,         layout->deopt,
+	    layout->pcs_offset,    layout->pc_bytes,        layout->const_method,
+	    layout->const_bytes,   layout->const_pool,      layout->const_size,
+	    layout->const_flags,   layout->const_code_size, layout->const_name,
+	    layout->pool_bytes,    layout->pool_holder,     layout->klass_name,
+	    layout->symbol_length, layout->symbol_body,
 	};
 	const int32_t old[] = {layout->code_begin, layout->code_end, layout->scopes_begin,
 	                       layout->dependencies_offset, layout->metadata_offset};

@@ -38,7 +38,7 @@ struct java_layout {
 
 	// nmethod
 	int32_t nmethod_bytes;
-	int32_t method, compile_id, level, orig_pc, deopt, deopt_mh;
+	int32_t method, compile_id, orig_pc, deopt, deopt_mh;
 	int32_t scopes_begin, scopes_offset, pcs_offset, dependencies_offset, metadata_offset;
 	int32_t immutable_data, immutable_size;
 	int32_t pc_bytes; // sizeof(PcDesc)
