@@ -18,6 +18,7 @@
 struct address_space;
 struct profile;
 struct resident;
+struct run_language;
 struct run_stats;
 struct snapshot;
 struct snapshot_buffer;
@@ -55,6 +56,10 @@ struct runtimes {
 	int64_t again_ns;
 	int64_t wait_ns; // from the last look until then
 };
+
+// Returns where a language counts what it reads.
+struct run_language *runtimes_figures(const struct runtimes_setup *setup,
+                                      const struct language *language);
 
 // Parses the kinds of --runtimes=: "auto" (all), "none", or names with commas between them. False
 // if there is no such kind.

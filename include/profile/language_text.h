@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "wait_kind.h"
 
 struct code_place; // own_code.h
+struct run_stats;
 
 // Whose a function is.
 enum code_owner {
@@ -57,6 +59,12 @@ struct language_text {
 	char *(*shorten)(const char *name);
 
 	const struct task_words *tasks;
+
+	// For a run's summary: tells what was not read; in how many stacks something lacked; and,
+	// where figures are asked for, how it was read.
+	void (*print_unread)(const struct run_stats *stats, FILE *stream);
+	void (*print_faults)(const struct run_stats *stats, FILE *stream);
+	void (*print_figures)(const struct run_stats *stats, FILE *stream);
 };
 
 // All of them; NULL at the end. Defined in src/languages.

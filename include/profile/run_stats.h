@@ -21,6 +21,8 @@ struct call_counts {
 	int last_left;  // the number of the last of these; -1: not known
 };
 
+enum { RUN_MAX_LANGUAGES = 8 };
+
 // Why a stack lacks the frames that a language's runtime has for it, or their names.
 enum runtime_fault {
 	RUNTIME_FAULT_NONE,
@@ -32,6 +34,17 @@ enum runtime_fault {
 	RUNTIME_FAULT_NO_LOOP,    // among those is no loop that executes them
 	RUNTIME_FAULT_UNNAMED,    // a function was gone before its name was read
 	N_RUNTIME_FAULTS,
+};
+
+// What was read of one language's stacks.
+struct run_language {
+	uint64_t faults[N_RUNTIME_FAULTS]; // counted in samples
+	uint64_t unnamed; // frames whose function was gone before its name was read
+	int unknown;      // a version that is not known, by a part of its number; -1: not told; 0:
+	                  // none
+	int guessed;      // likewise, one that is read as the newest known one; 0: none
+	bool is_stripped; // a runtime is linked into the program, without symbols
+	char other[64];   // a further file with a runtime, which is not read; "": none
 };
 
 // What was read of a program's tasks (unwind: language_tasks.h).
@@ -89,13 +102,7 @@ struct run_stats {
 	uint64_t n_frame_pointer_steps; // those found without CFI
 	uint64_t n_code_steps;          // those found by their code alone
 	uint64_t n_rules;               // unwinding rules made
-	uint64_t runtime_faults[N_RUNTIME_FAULTS]; // counted in samples
-	int unknown_java;      // the version of a JDK that is not known; -1: not told; 0: none
-	uint64_t unnamed_java; // frames whose method was gone before its name was read
-	int unknown_python;    // the minor version of one that is not known; -1: not told; 0: none
-	int guessed_python;    // likewise, of one that is read as the newest known one; 0: none
-	bool stripped_python;  // one is linked into the program, without symbols
-	char other_python[64]; // a further file with an interpreter, which is not read; "": none
+	struct run_language languages[RUN_MAX_LANGUAGES]; // by language_position
 	struct run_tasks tasks;
 	bool pages_hidden;  // the kernel does not show which pages are in memory
 	bool kernel_hidden; // kernel frames were asked for, but are not shown

@@ -153,45 +153,6 @@ static void print_thinned(const struct run_stats *stats)
 	        stats->max_overhead_percent);
 }
 
-static void print_tasks(const struct run_stats *stats)
-{
-	const struct run_tasks *go = &stats->tasks;
-	const double looks = go->looks ? (double)go->looks : 1;
-
-	if (!go->version[0] || go->refused)
-		return;
-	_cleanup_free_ char *version = text_clean(go->version, strlen(go->version), 32);
-	fprintf(stderr,
-	        "profiler: goroutines (%s): %ju at the end, %ju of them the runtime's own; read "
-	        "%ju times, %.3f ms of CPU each",
-	        version, (uintmax_t)go->alive, (uintmax_t)go->system, (uintmax_t)go->looks,
-	        (double)go->look_ns / (double)NS_PER_MS / looks);
-	if (go->moved)
-		fprintf(stderr,
-		        "; %ju of %ju samples (%.2g %%) were rejected and taken later, as the "
-		        "goroutine ran whenever it was read",
-		        (uintmax_t)go->moved, (uintmax_t)stats->samples,
-		        100 * (double)go->moved / (double)stats->samples);
-	if (go->ended)
-		fprintf(stderr, "; %ju more ended while they were read first",
-		        (uintmax_t)go->ended);
-	if (go->unreadable)
-		fprintf(stderr, "; %ju stacks not in memory", (uintmax_t)go->unreadable);
-	if (go->guessed_minor)
-		fprintf(stderr, "; Go 1.%d, the newest known version, keeps them alike",
-		        go->guessed_minor);
-	fputc('\n', stderr);
-}
-
-static void print_guessed(const struct run_stats *stats)
-{
-	if (stats->guessed_python)
-		fprintf(stderr,
-		        "profiler: Python 3.%d is read as the newest known version: all that was "
-		        "checked fits\n",
-		        stats->guessed_python);
-}
-
 static void print_labels(const struct summary *summary)
 {
 	if (summary->counts->lack_labels > 0)
@@ -415,26 +376,6 @@ static void print_refused(const struct run_stats *stats)
 		                "and states are missing or wrong; raise it (ulimit -n)\n");
 }
 
-static void print_unread_go(const struct run_tasks *go)
-{
-	_cleanup_free_ char *version = text_clean(go->version, strlen(go->version), 32);
-	_cleanup_free_ char *other = text_clean(go->other, strlen(go->other), sizeof(go->other));
-
-	if (go->refused)
-		fprintf(stderr,
-		        "profiler: Go (%s): %s, so threads are shown instead of goroutines\n",
-		        version, go->refused);
-	else if (go->n_others == 1)
-		fprintf(stderr,
-		        "profiler: %s has a Go runtime of its own: its goroutines are not shown\n",
-		        other);
-	else if (go->n_others > 1)
-		fprintf(stderr,
-		        "profiler: %s and %zu more files have Go runtimes of their own: their "
-		        "goroutines are not shown\n",
-		        other, go->n_others - 1);
-}
-
 static void print_unread_tasks(const struct run_stats *stats)
 {
 	const uint64_t n = stats->tasks.left_out;
@@ -444,110 +385,34 @@ static void print_unread_tasks(const struct run_stats *stats)
 		        (uintmax_t)n, language_tasks(n), n == 1 ? "was" : "were");
 }
 
-static void print_unread_java(const struct run_stats *stats)
-{
-	if (stats->unknown_java > 0)
-		fprintf(stderr,
-		        "profiler: Java %d is not known to this profiler: its methods have no "
-		        "names\n",
-		        stats->unknown_java);
-	else if (stats->unknown_java)
-		fputs("profiler: a Java is not known to this profiler: its methods have no names\n",
-		      stderr);
-	if (stats->unnamed_java)
-		fprintf(stderr,
-		        "profiler: %ju frame%s of Java without a name: the method was gone before "
-		        "it was read\n",
-		        (uintmax_t)stats->unnamed_java, text_plural(stats->unnamed_java));
-}
-
-static void print_unread_python(const struct run_stats *stats)
-{
-	const uint64_t n_replaced = stats->runtime_faults[RUNTIME_FAULT_NO_LOOP];
-
-	if (stats->unknown_python > 0)
-		fprintf(
-		    stderr,
-		    "profiler: Python 3.%d is not known to this profiler: only the interpreter's "
-		    "frames are shown\n",
-		    stats->unknown_python);
-	else if (stats->unknown_python)
-		fputs("profiler: a Python is not known to this profiler: only the interpreter's "
-		      "frames are shown\n",
-		      stderr);
-	if (stats->stripped_python)
-		fputs("profiler: functions of Python are not shown: the interpreter in the program "
-		      "has no symbols (keep the program's symbol table)\n",
-		      stderr);
-	if (n_replaced > 0)
-		fprintf(
-		    stderr,
-		    "profiler: %ju stack%s without the frames of Python: the interpreter's own "
-		    "loop does not run them, so a library has probably replaced it (eval_frame)\n",
-		    (uintmax_t)n_replaced, text_plural(n_replaced));
-	if (stats->other_python[0]) {
-		_cleanup_free_ char *other = text_clean(
-		    stats->other_python, strlen(stats->other_python), sizeof(stats->other_python));
-		fprintf(stderr,
-		        "profiler: %s has a Python of its own: its functions are not shown\n",
-		        other);
-	}
-}
-
 void summary_print_unread(const struct run_stats *stats)
 {
-	if (stats->tasks.version[0])
-		print_unread_go(&stats->tasks);
-	print_unread_python(stats);
-	print_unread_java(stats);
+	for (size_t i = 0; language_texts[i]; i++)
+		if (language_texts[i]->print_unread)
+			language_texts[i]->print_unread(stats, stderr);
 }
 
 static void print_faults(const struct run_stats *stats)
 {
-	static const char *const reasons[N_RUNTIME_FAULTS] = {
-	    [RUNTIME_FAULT_EARLY] = "of an interpreter whose version was not in memory",
-	    [RUNTIME_FAULT_NO_STATE] = "of new threads",
-	    [RUNTIME_FAULT_UNREADABLE] = "with frames that could not be read",
-	    [RUNTIME_FAULT_NO_PLACE] = "whose frames have no place in the machine's stack",
-	};
-	uint64_t total = 0;
+	for (size_t i = 0; language_texts[i]; i++)
+		if (language_texts[i]->print_faults)
+			language_texts[i]->print_faults(stats, stderr);
+}
 
-	for (int fault = 0; fault < N_RUNTIME_FAULTS; fault++)
-		total += reasons[fault] ? stats->runtime_faults[fault] : 0;
-	if (total > 0) {
-		fprintf(stderr,
-		        "profiler: %ju stack%s without the frames of Python:", (uintmax_t)total,
-		        text_plural(total));
-		const char *separator = "";
-		for (int fault = 0; fault < N_RUNTIME_FAULTS; fault++) {
-			if (!reasons[fault] || stats->runtime_faults[fault] == 0)
-				continue;
-			fprintf(stderr, "%s %ju %s", separator,
-			        (uintmax_t)stats->runtime_faults[fault], reasons[fault]);
-			separator = ",";
-		}
-		fputc('\n', stderr);
-	}
-	if (stats->runtime_faults[RUNTIME_FAULT_UNNAMED])
-		fprintf(stderr,
-		        "profiler: %ju stack%s with a function of Python that was gone before its "
-		        "name was read\n",
-		        (uintmax_t)stats->runtime_faults[RUNTIME_FAULT_UNNAMED],
-		        text_plural(stats->runtime_faults[RUNTIME_FAULT_UNNAMED]));
-	if (stats->runtime_faults[RUNTIME_FAULT_TOO_DEEP])
-		fprintf(stderr,
-		        "profiler: %ju stack%s with more Python calls than are shown: some "
-		        "are missing at [more calls]\n",
-		        (uintmax_t)stats->runtime_faults[RUNTIME_FAULT_TOO_DEEP],
-		        text_plural(stats->runtime_faults[RUNTIME_FAULT_TOO_DEEP]));
+static void print_languages(const struct run_stats *stats)
+{
+	for (size_t i = 0; language_texts[i]; i++)
+		if (language_texts[i]->print_figures)
+			language_texts[i]->print_figures(stats, stderr);
 }
 
 static double faults_percent(const struct run_stats *stats)
 {
 	uint64_t total = 0;
 
-	for (int fault = RUNTIME_FAULT_NONE + 1; fault < N_RUNTIME_FAULTS; fault++)
-		total += stats->runtime_faults[fault];
+	for (size_t i = 0; i < RUN_MAX_LANGUAGES; i++)
+		for (int fault = RUNTIME_FAULT_NONE + 1; fault < N_RUNTIME_FAULTS; fault++)
+			total += stats->languages[i].faults[fault];
 	return percent((double)total, (double)stats->samples);
 }
 
@@ -640,8 +505,7 @@ static void print_figures(const struct summary *summary)
 	print_guessed_frames(stats);
 	print_faults(stats);
 	print_pauses(summary);
-	print_tasks(stats);
-	print_guessed(stats);
+	print_languages(stats);
 	print_labels(summary);
 	print_folded(summary);
 	print_cpu(summary->counts);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtimes.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "address_space.h"
@@ -8,6 +9,7 @@
 #include "hash.h"
 #include "memory.h"
 #include "language.h"
+#include "run_stats.h"
 #include "snapshot.h"
 
 // Until a runtime is looked for again that could not be told.
@@ -46,6 +48,14 @@ bool runtimes_parse(const char *list, unsigned int *ret)
 	}
 	*ret = bits;
 	return true;
+}
+
+struct run_language *runtimes_figures(const struct runtimes_setup *setup,
+                                      const struct language *language)
+{
+	static_assert((int)RUN_MAX_LANGUAGES >= (int)LANGUAGES_MAX, "each has a place");
+
+	return &setup->stats->languages[language_position(language)];
 }
 
 void runtimes_init(struct runtimes *runtimes, const struct runtimes_setup *setup)

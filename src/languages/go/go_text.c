@@ -2,10 +2,15 @@
 // go_text: what Go's programs are known by in text (language_text.h), and what a run tells of them.
 #include "languages.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "memory.h"
 #include "own_code.h"
+#include "run_stats.h"
+#include "text.h"
 
 static const struct wait_rule waits[] = {
     {"runtime.lock2", WAIT_NAME_RUNTIME_LOCK},
@@ -71,6 +76,60 @@ static enum code_owner owner(const struct code_place *place)
 	return is_of_library(place->name) ? CODE_OF_LANGUAGE : CODE_OF_PROGRAM;
 }
 
+static void print_figures(const struct run_stats *stats, FILE *stream)
+{
+	const struct run_tasks *go = &stats->tasks;
+	const double looks = go->looks ? (double)go->looks : 1;
+
+	if (!go->version[0] || go->refused)
+		return;
+	_cleanup_free_ char *version = text_clean(go->version, strlen(go->version), 32);
+	fprintf(stream,
+	        "profiler: goroutines (%s): %ju at the end, %ju of them the runtime's own; read "
+	        "%ju times, %.3f ms of CPU each",
+	        version, (uintmax_t)go->alive, (uintmax_t)go->system, (uintmax_t)go->looks,
+	        (double)go->look_ns / (double)NS_PER_MS / looks);
+	if (go->moved)
+		fprintf(stream,
+		        "; %ju of %ju samples (%.2g %%) were rejected and taken later, as the "
+		        "goroutine ran whenever it was read",
+		        (uintmax_t)go->moved, (uintmax_t)stats->samples,
+		        100 * (double)go->moved / (double)stats->samples);
+	if (go->ended)
+		fprintf(stream, "; %ju more ended while they were read first",
+		        (uintmax_t)go->ended);
+	if (go->unreadable)
+		fprintf(stream, "; %ju stacks not in memory", (uintmax_t)go->unreadable);
+	if (go->guessed_minor)
+		fprintf(stream, "; Go 1.%d, the newest known version, keeps them alike",
+		        go->guessed_minor);
+	fputc('\n', stream);
+}
+
+static void print_unread(const struct run_stats *stats, FILE *stream)
+{
+	const struct run_tasks *go = &stats->tasks;
+
+	if (!go->version[0])
+		return;
+	_cleanup_free_ char *version = text_clean(go->version, strlen(go->version), 32);
+	_cleanup_free_ char *other = text_clean(go->other, strlen(go->other), sizeof(go->other));
+
+	if (go->refused)
+		fprintf(stream,
+		        "profiler: Go (%s): %s, so threads are shown instead of goroutines\n",
+		        version, go->refused);
+	else if (go->n_others == 1)
+		fprintf(stream,
+		        "profiler: %s has a Go runtime of its own: its goroutines are not shown\n",
+		        other);
+	else if (go->n_others > 1)
+		fprintf(stream,
+		        "profiler: %s and %zu more files have Go runtimes of their own: their "
+		        "goroutines are not shown\n",
+		        other, go->n_others - 1);
+}
+
 static const struct task_words task_words = {
     .one = "goroutine", .many = "goroutines", .id = "goid"};
 
@@ -81,4 +140,6 @@ const struct language_text go_text = {
     .files = files,
     .owner = owner,
     .tasks = &task_words,
+    .print_unread = print_unread,
+    .print_figures = print_figures,
 };

@@ -205,7 +205,8 @@ static void *java_find(const struct runtimes_setup *setup, int tid, bool *ret_is
 		return NULL;
 	module_guard(search.module, read_layout, &search, MODULE_FOR_RULES);
 	if (search.result == JAVA_LAYOUT_UNKNOWN)
-		setup->stats->unknown_java = search.layout.major > 0 ? search.layout.major : -1;
+		runtimes_figures(setup, &java_language)->unknown =
+		    search.layout.major > 0 ? search.layout.major : -1;
 	*ret_is_early = search.result == JAVA_LAYOUT_EARLY;
 	return search.result == JAVA_LAYOUT_UNKNOWN ? NULL : make(&search);
 }

@@ -3,6 +3,7 @@
 
 #include "frame_names.h"
 #include "java.h"
+#include "languages.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
@@ -190,7 +191,7 @@ bool java_merge(void *context, int tid, const struct snapshot *snapshot,
 		n_unnamed = put_all(&merge);
 	}
 	java->n_frames = 0;
-	java->setup->stats->unnamed_java += n_unnamed;
+	runtimes_figures(java->setup, &java_language)->unnamed += n_unnamed;
 	stack->locations = java->locations;
 	stack->n = java->n_locations;
 	stack->sps = NULL;

@@ -3,9 +3,12 @@
 // them.
 #include "languages.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "own_code.h"
+#include "run_stats.h"
 #include "text.h"
 
 static const struct wait_rule waits[] = {
@@ -63,6 +66,25 @@ static enum code_owner owner(const struct code_place *place)
 	return is_of_library(place->name) ? CODE_OF_LANGUAGE : CODE_OF_NOBODY;
 }
 
+static void print_unread(const struct run_stats *stats, FILE *stream)
+{
+	const struct run_language *java = &stats->languages[language_position(&java_language)];
+
+	if (java->unknown > 0)
+		fprintf(stream,
+		        "profiler: Java %d is not known to this profiler: its methods have no "
+		        "names\n",
+		        java->unknown);
+	else if (java->unknown)
+		fputs("profiler: a Java is not known to this profiler: its methods have no names\n",
+		      stream);
+	if (java->unnamed)
+		fprintf(stream,
+		        "profiler: %ju frame%s of Java without a name: the method was gone before "
+		        "it was read\n",
+		        (uintmax_t)java->unnamed, text_plural(java->unnamed));
+}
+
 const struct language_text java_text = {
     .waits = waits,
     .wait_parts = wait_parts,
@@ -71,4 +93,5 @@ const struct language_text java_text = {
     .folders = folders,
     .inner = inner,
     .owner = owner,
+    .print_unread = print_unread,
 };

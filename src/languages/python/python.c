@@ -183,12 +183,12 @@ static bool is_in_other_namespace(int pid)
 // False if the version is not as the newest known one, or nothing shows yet that it is.
 static bool believe_guess(struct search *search, struct python *python, int minor)
 {
-	struct run_stats *stats = search->setup->stats;
+	struct run_language *figures = runtimes_figures(search->setup, &python_language);
 
 	python->has_own_pids = is_in_other_namespace(search->setup->space->pid);
 	search->is_unsure = !python_guess_fits(python, search->tid);
-	stats->unknown_python = search->is_unsure ? minor : 0;
-	stats->guessed_python = search->is_unsure ? 0 : minor;
+	figures->unknown = search->is_unsure ? minor : 0;
+	figures->guessed = search->is_unsure ? 0 : minor;
 	return !search->is_unsure;
 }
 
@@ -209,7 +209,7 @@ static bool find_layout(struct search *search, struct python *python)
 	if (layout)
 		python->layout = *layout;
 	else if (!search->is_early)
-		python->setup->stats->unknown_python = minor ? minor : -1;
+		runtimes_figures(python->setup, &python_language)->unknown = minor ? minor : -1;
 	return layout;
 }
 
@@ -263,7 +263,7 @@ static struct python *find_linked_in(const struct runtimes_setup *setup, int tid
 	// From 3.10 on a section shows that one is there, even when its symbols are stripped.
 	struct named section = {.module = search.module, .name = ".PyRuntime"};
 	module_guard(search.module, find_runtime_section, &section, MODULE_FOR_RULES);
-	setup->stats->stripped_python = section.found && !found.runtime;
+	runtimes_figures(setup, &python_language)->is_stripped = section.found && !found.runtime;
 	*ret_is_early = search.is_unsure;
 	if (!search.is_early && !search.is_unsure)
 		search.module->lacks_languages |= bit;
@@ -287,7 +287,7 @@ static bool find_in_file(struct search *search, struct python *ret)
 // mistake lies idle.
 static void note_other(const struct search *search, const struct python *other)
 {
-	struct run_stats *stats = search->setup->stats;
+	struct run_language *figures = runtimes_figures(search->setup, &python_language);
 	const char *path = maps_path(&search->setup->space->maps, search->mapping);
 	const char *slash = strrchr(path, '/');
 	uint64_t first = 0;
@@ -296,8 +296,7 @@ static void note_other(const struct search *search, const struct python *other)
 	    resident_read(search->setup->resident, search->tid,
 	                  other->runtime + other->layout.interpreters, &first, sizeof(first)) &&
 	    first)
-		snprintf(stats->other_python, sizeof(stats->other_python), "%s",
-		         slash ? slash + 1 : path);
+		snprintf(figures->other, sizeof(figures->other), "%s", slash ? slash + 1 : path);
 }
 
 static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_is_early)
@@ -305,6 +304,7 @@ static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_
 	const int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_SEARCH_NS;
 	const struct maps *maps = &setup->space->maps;
 	struct python early = {0}, *first = NULL;
+	struct run_language *figures = runtimes_figures(setup, &python_language);
 	bool is_unsure = false;
 	size_t n_files = 0;
 
@@ -316,10 +316,10 @@ static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_
 		if (!mapping->inode || mapping->file_offset != 0 || !mapping->readable)
 			continue;
 		n_files++;
-		const int unknown = setup->stats->unknown_python;
+		const int unknown = figures->unknown;
 		const bool is_found = find_in_file(&search, &found);
 		if (first) {
-			setup->stats->unknown_python = unknown;
+			figures->unknown = unknown;
 			if (is_found)
 				note_other(&search, &found);
 		} else if (is_found) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "frame_names.h"
+#include "languages.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
@@ -485,7 +486,7 @@ static bool place(struct merge *merge)
 
 static void count_fault(struct python *python, enum runtime_fault fault)
 {
-	python->setup->stats->runtime_faults[fault]++;
+	runtimes_figures(python->setup, &python_language)->faults[fault]++;
 }
 
 // What was read of the thread, for its next sample.

@@ -3,9 +3,13 @@
 // of them.
 #include "languages.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "memory.h"
 #include "own_code.h"
+#include "run_stats.h"
 #include "text.h"
 
 static const struct wait_rule waits[] = {
@@ -54,10 +58,104 @@ static enum code_owner owner(const struct code_place *place)
 	           : CODE_OF_NOBODY;
 }
 
+static const struct run_language *figures_of(const struct run_stats *stats)
+{
+	return &stats->languages[language_position(&python_language)];
+}
+
+static void print_unread(const struct run_stats *stats, FILE *stream)
+{
+	const struct run_language *python = figures_of(stats);
+	const uint64_t n_replaced = python->faults[RUNTIME_FAULT_NO_LOOP];
+
+	if (python->unknown > 0)
+		fprintf(
+		    stream,
+		    "profiler: Python 3.%d is not known to this profiler: only the interpreter's "
+		    "frames are shown\n",
+		    python->unknown);
+	else if (python->unknown)
+		fputs("profiler: a Python is not known to this profiler: only the interpreter's "
+		      "frames are shown\n",
+		      stream);
+	if (python->is_stripped)
+		fputs("profiler: functions of Python are not shown: the interpreter in the program "
+		      "has no symbols (keep the program's symbol table)\n",
+		      stream);
+	if (n_replaced > 0)
+		fprintf(
+		    stream,
+		    "profiler: %ju stack%s without the frames of Python: the interpreter's own "
+		    "loop does not run them, so a library has probably replaced it (eval_frame)\n",
+		    (uintmax_t)n_replaced, text_plural(n_replaced));
+	if (python->other[0]) {
+		_cleanup_free_ char *other =
+		    text_clean(python->other, strlen(python->other), sizeof(python->other));
+		fprintf(stream,
+		        "profiler: %s has a Python of its own: its functions are not shown\n",
+		        other);
+	}
+}
+
+static void print_faults(const struct run_stats *stats, FILE *stream)
+{
+	static const char *const reasons[N_RUNTIME_FAULTS] = {
+	    [RUNTIME_FAULT_EARLY] = "of an interpreter whose version was not in memory",
+	    [RUNTIME_FAULT_NO_STATE] = "of new threads",
+	    [RUNTIME_FAULT_UNREADABLE] = "with frames that could not be read",
+	    [RUNTIME_FAULT_NO_PLACE] = "whose frames have no place in the machine's stack",
+	};
+	const struct run_language *python = figures_of(stats);
+	uint64_t total = 0;
+
+	for (int fault = 0; fault < N_RUNTIME_FAULTS; fault++)
+		total += reasons[fault] ? python->faults[fault] : 0;
+	if (total > 0) {
+		fprintf(stream,
+		        "profiler: %ju stack%s without the frames of Python:", (uintmax_t)total,
+		        text_plural(total));
+		const char *separator = "";
+		for (int fault = 0; fault < N_RUNTIME_FAULTS; fault++) {
+			if (!reasons[fault] || python->faults[fault] == 0)
+				continue;
+			fprintf(stream, "%s %ju %s", separator, (uintmax_t)python->faults[fault],
+			        reasons[fault]);
+			separator = ",";
+		}
+		fputc('\n', stream);
+	}
+	if (python->faults[RUNTIME_FAULT_UNNAMED])
+		fprintf(stream,
+		        "profiler: %ju stack%s with a function of Python that was gone before its "
+		        "name was read\n",
+		        (uintmax_t)python->faults[RUNTIME_FAULT_UNNAMED],
+		        text_plural(python->faults[RUNTIME_FAULT_UNNAMED]));
+	if (python->faults[RUNTIME_FAULT_TOO_DEEP])
+		fprintf(stream,
+		        "profiler: %ju stack%s with more Python calls than are shown: some "
+		        "are missing at [more calls]\n",
+		        (uintmax_t)python->faults[RUNTIME_FAULT_TOO_DEEP],
+		        text_plural(python->faults[RUNTIME_FAULT_TOO_DEEP]));
+}
+
+static void print_figures(const struct run_stats *stats, FILE *stream)
+{
+	const struct run_language *python = figures_of(stats);
+
+	if (python->guessed)
+		fprintf(stream,
+		        "profiler: Python 3.%d is read as the newest known version: all that was "
+		        "checked fits\n",
+		        python->guessed);
+}
+
 const struct language_text python_text = {
     .waits = waits,
     .locks = locks,
     .files = files,
     .is_packaged = is_packaged,
     .owner = owner,
+    .print_unread = print_unread,
+    .print_faults = print_faults,
+    .print_figures = print_figures,
 };
