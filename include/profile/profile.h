@@ -227,6 +227,7 @@ struct profile {
 	int64_t start_time_ns; // CLOCK_REALTIME of the first tick: profile_follow_clock
 	int64_t duration_ns;   // from the first tick to the end
 	int64_t period_ns;     // the nominal time between ticks
+	int64_t late_ns;       // share_doubts_late_ns; 0: not known, too
 
 	struct hash_index location_index, stack_index, sample_index, wait_index, labels_index;
 };

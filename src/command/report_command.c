@@ -79,6 +79,7 @@ static struct error *write_view(const struct options *options, struct recording 
 	if (!error)
 		error = output_finish(output, NULL);
 	if (!options->quiet) {
+		summary_print_doubts(source->whole);
 		summary_print_cpu_wait(source->cpu_wait);
 		summary_print_names(source->part, source->modules, error ? NULL : symbols);
 	}

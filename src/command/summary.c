@@ -19,10 +19,10 @@
 #include "profile.h"
 #include "recording.h"
 #include "run_stats.h"
+#include "share_doubts.h"
 #include "syscall_name.h"
 #include "text.h"
 #include "wait_groups.h"
-#include "weights.h"
 #include "writer.h"
 
 enum { MAX_FILE_DOUBTS = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
@@ -171,49 +171,6 @@ static void print_folded(const struct summary *summary)
 		        "(\"socket:" WAIT_FOLDED "\"): there were too many different ones\n",
 		        (uintmax_t)summary->counts->folded_waits,
 		        (uintmax_t)summary->stats->samples);
-}
-
-// Warns if the ticks found the target running much more or less often than the kernel did, and not
-// by chance. Times are weighed, so that totals are right all the same. Threads with too few samples
-// for that are left out: of their time the kernel's count is only a part.
-static void print_bias(const struct summary *summary)
-{
-	enum { LEAST_SHARE = 4, SIGMAS = 4 };
-	const struct summary_counts *counts = summary->counts;
-	const double cpu_ns = (double)(counts->cpu_ns - counts->short_cpu_ns);
-	const double running_ns = (double)(counts->running_ns - counts->short_running_ns);
-	const double off_ns = running_ns - cpu_ns;
-	const double period_ns = (double)NS_PER_SECOND / summary->stats->frequency_hz;
-	const double variance = (running_ns + cpu_ns) * period_ns;
-
-	if (!counts->knows_cpu || off_ns * off_ns * LEAST_SHARE * LEAST_SHARE < cpu_ns * cpu_ns ||
-	    off_ns * off_ns <= SIGMAS * SIGMAS * variance)
-		return;
-	fprintf(stderr,
-	        "profiler: which functions used the CPU may be wrong in part: samples saw %.2f s "
-	        "of running, the kernel counted %.2f s (totals are the kernel's)\n",
-	        running_ns / (double)NS_PER_SECOND, cpu_ns / (double)NS_PER_SECOND);
-}
-
-// Warns if threads with few samples matter, and ticks began late: these may be seen in the wrong
-// places, and nothing corrects that.
-static void print_short_lives(const struct summary *summary)
-{
-	enum { LEAST_PERCENT = 20 };
-	const struct summary_counts *counts = summary->counts;
-	const struct run_stats *stats = summary->stats;
-	const double short_percent =
-	    percent((double)counts->short_wall_ns, (double)counts->wall_ns);
-	const int64_t late_ns = histogram_percentile(&stats->tick_late, 0.9);
-
-	if (stats->ticks < WEIGHTS_MIN_TICKS || stats->priority == PRIORITY_REALTIME ||
-	    short_percent < LEAST_PERCENT || late_ns < NS_PER_MS)
-		return;
-	fprintf(stderr,
-	        "profiler: %.0f %% of the time belongs to threads with fewer than %d samples, and "
-	        "one sample in ten was over %.1f ms late: how that time divides is uncertain (as "
-	        "root, samples come in time)\n",
-	        short_percent, WEIGHTS_MIN_TICKS, (double)late_ns / (double)NS_PER_MS);
 }
 
 static void print_cpu(const struct summary_counts *counts)
@@ -527,10 +484,17 @@ void summary_print(const struct summary *summary)
 	summary_print_unread(stats);
 	print_unmended(stats);
 	print_unread_tasks(stats);
-	print_bias(summary);
-	print_short_lives(summary);
+	summary_print_doubts(summary->profile);
 	summary_print_cpu_wait(summary->cpu_wait);
 	summary_print_children(&summary->children, stats, summary->counts->cpu_ns);
+}
+
+void summary_print_doubts(const struct profile *profile)
+{
+	_cleanup_free_ char *text = share_doubts_text(profile);
+
+	if (text)
+		fprintf(stderr, "profiler: %s\n", text);
 }
 
 void summary_print_cpu_wait(const char *text)
@@ -727,28 +691,6 @@ static void add_thread(struct summary_counts *counts, const struct thread *threa
 	counts->delay_ns += thread->kernel_delay_ns > 0 ? thread->kernel_delay_ns : 0;
 }
 
-static void add_short_lives(struct summary_counts *counts, const struct profile *profile)
-{
-	_cleanup_free_ uint64_t *ticks =
-	    memory_alloc_zeroed(profile->n_threads + 1, sizeof(*ticks));
-
-	for (size_t i = 0; i < profile->n_samples; i++)
-		ticks[profile->samples[i].thread] += profile->samples[i].count;
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const struct sample *sample = &profile->samples[i];
-		counts->wall_ns += sample->wall_ns;
-		if (ticks[sample->thread] >= WEIGHTS_MIN_TICKS)
-			continue;
-		counts->short_wall_ns += sample->wall_ns;
-		counts->short_running_ns += sample->cpu_ns;
-	}
-	for (size_t i = 0; i < profile->n_threads; i++) {
-		const int64_t cpu_ns = profile->threads[i].kernel_cpu_ns;
-		if (ticks[i] < WEIGHTS_MIN_TICKS && cpu_ns > 0)
-			counts->short_cpu_ns += cpu_ns;
-	}
-}
-
 struct summary_counts summary_count(const struct profile *profile)
 {
 	const struct profile_totals *forgotten = &profile->forgotten;
@@ -768,7 +710,6 @@ struct summary_counts summary_count(const struct profile *profile)
 		add_sample(&counts, profile, &profile->samples[i]);
 	for (size_t i = 0; i < profile->n_threads; i++)
 		add_thread(&counts, &profile->threads[i]);
-	add_short_lives(&counts, profile);
 	for (int end = 0; end < N_STACK_ENDS; end++)
 		counts.truncated += end == STACK_COMPLETE ? 0 : counts.by_end[end];
 	return counts;

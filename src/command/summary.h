@@ -30,10 +30,6 @@ struct summary_counts {
 	int64_t running_ns;            // for how long the samples found threads running
 	bool knows_cpu;                // the next two are known
 	int64_t cpu_ns, delay_ns;      // as the kernel counted: on a CPU, waiting for one
-	// Of threads that are not weighed (weights.h), as they have too few samples. The kernel's
-	// count of these lacks what came after their last tick.
-	int64_t short_wall_ns, short_running_ns, short_cpu_ns;
-	int64_t wall_ns; // of all
 };
 
 struct summary_counts summary_count(const struct profile *profile);
@@ -59,6 +55,9 @@ void summary_print(const struct summary *summary);
 // used CPUs, if it was a twentieth of one at least and more than the process itself, own_ns.
 void summary_print_children(const struct children_cpu *children, const struct run_stats *stats,
                             int64_t own_ns);
+
+// Prints what of the shares is uncertain (share_doubts.h), if anything.
+void summary_print_doubts(const struct profile *profile);
 
 // Prints the line about waits for CPUs (cpu_waits_text), unless it is NULL.
 void summary_print_cpu_wait(const char *text);

@@ -20,6 +20,7 @@
 #include "output.h"
 #include "quantity.h"
 #include "screen.h"
+#include "share_doubts.h"
 #include "show.h"
 #include "summary.h"
 #include "text.h"
@@ -238,6 +239,9 @@ static void print_head(const struct top_run *run, const struct top_model *model)
 	_cleanup_free_ char *cpu_wait = top_cpu_wait(model);
 	if (cpu_wait)
 		printf("%s\n", cpu_wait);
+	_cleanup_free_ char *doubts = share_doubts_text(profile);
+	if (doubts)
+		printf("%s\n", doubts);
 }
 
 // One interval. False: nobody reads it any more.

@@ -477,6 +477,8 @@ static void read_figures(struct record_reader *reader, struct cursor *cursor)
 	recording->thinned_ticks += thinned;
 	if (recording->held_ns < CURSOR_MAX_NS)
 		recording->held_ns += held_ns;
+	if (cursor_has_more(cursor)) // not in older recordings
+		reader->profile->late_ns = cursor_time(cursor);
 }
 
 // Reads a sum of all threads' times, which may be larger than any time.

@@ -15,6 +15,7 @@
 #include "record_block.h"
 #include "record_news.h"
 #include "run_stats.h"
+#include "share_doubts.h"
 #include "symbolize.h"
 #include "writing.h"
 
@@ -334,6 +335,7 @@ static void put_figures(struct record_writer *writer)
 	protobuf_varint(&writer->record, stats->missed_ticks - writer->missed);
 	protobuf_varint(&writer->record, stats->thinned_ticks - writer->thinned);
 	protobuf_varint(&writer->record, stats->held_ns - writer->held_ns);
+	protobuf_varint(&writer->record, share_doubts_late_ns(stats));
 	record_put(&writer->samples, RECORD_FIGURES, &writer->record);
 	writer->ticks = stats->ticks;
 	writer->missed = stats->missed_ticks;

@@ -17,6 +17,7 @@
 #include "profile.h"
 #include "run_stats.h"
 #include "schedule.h"
+#include "share_doubts.h"
 
 // The sampler's CPU clock is read only when it has been busy for so long since, or has taken so
 // many ticks: most take much less, and the budget's loan much more. When less than that is left of
@@ -234,6 +235,7 @@ static void end(const struct loop *loop)
 	stats->lost_privileges = privileged_exec_count_lost();
 	stats->end_ns = clock_now_ns();
 	profile->duration_ns = stats->last_ns - stats->start_ns;
+	profile->late_ns = share_doubts_late_ns(stats);
 	profile_follow_clock(profile);
 }
 

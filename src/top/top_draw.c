@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "memory.h"
+#include "share_doubts.h"
 #include "text.h"
 #include "top_layout.h"
 #include "top_source.h"
@@ -443,6 +444,10 @@ char **top_draw_rows(struct top_ui *ui, int width, int height)
 	_cleanup_free_ char *cpu_wait = height > HEAD_ROWS + 2 ? top_cpu_wait(&model) : NULL;
 	if (cpu_wait)
 		add(&sheet, colour_of(ui, WAIT_KIND_RUNNABLE), cpu_wait);
+	_cleanup_free_ char *doubts =
+	    height > HEAD_ROWS + 3 ? share_doubts_text(model.input.profile) : NULL;
+	if (doubts)
+		add(&sheet, colour_of(ui, WAIT_KIND_RUNNABLE), doubts);
 	const bool has_keys = height >= MIN_ROWS_FOR_KEYS;
 	sheet.height -= has_keys;
 	if (ui->shows_help)

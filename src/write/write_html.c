@@ -15,6 +15,7 @@
 #include "page.h"
 #include "page_sections.h"
 #include "page_tables.h"
+#include "share_doubts.h"
 #include "text.h"
 #include "timeline.h"
 #include "write_explain.h"
@@ -100,6 +101,9 @@ static void put_report(struct json *json, const struct page *page, const struct 
 	put_time(json, page, report);
 	put_processes(json, report->profile);
 	put_notes(json, report);
+	_cleanup_free_ char *doubts = share_doubts_text(report->profile);
+	if (doubts)
+		json_key_string(json, "doubts", doubts);
 	if (report->cpu_wait)
 		json_key_string(json, "cpu_wait", report->cpu_wait);
 	if (report->findings)

@@ -8,8 +8,10 @@ hand.
 
 import os
 import re
+import subprocess
 
 import cases
+import page
 from cases import harness
 
 SECONDS = 5
@@ -125,9 +127,26 @@ class AsUser(Programs, SharesCase):
     who = "user"
 
     def test_short_threads(self):
-        """Beside threads that compute, a user's ticks are late, and nothing corrects what is seen of short lives."""
-        _, run = cases.profile("threads of 15 ms", self.who, 1, HZ, 1.5, seed=7)
-        self.assertIn("belongs to threads with fewer than 16 samples", run.stderr)
+        """Beside threads that compute, a user's ticks are late, and nothing corrects what is seen of short lives:
+        the summary, a report, its page, and top say so."""
+        path = os.path.join(self.directory(), "x.wprof")
+        command = cases.command_of(cases.PROGRAMS["threads of 15 ms"], 1.5)
+        run = harness.start_wrap(command, form="record", hz=HZ, prefix=[*cases.on_cpus(1), *cases.WHO["user"]()]).finish()
+        with open(path, "wb") as file:
+            file.write(run.recording)
+        doubt = re.search(r"profiler: (\d+ % of the time belongs to threads with fewer than 16 samples.*)", run.stderr)
+        self.assertTrue(doubt, run.stderr)
+        done = subprocess.run(
+            [harness.PROFILER, "report", path, "-f", "html", "-o", "-"], capture_output=True, check=True,
+            timeout=harness.RUN_TIMEOUT_S,
+        )  # fmt: skip
+        self.assertIn(doubt[0], done.stderr.decode())
+        self.assertEqual(page.Page(done.stdout).meta["doubts"], doubt[1])
+        told = subprocess.run(
+            [harness.PROFILER, "top", path, "--interval=1h", "-n", "1"], capture_output=True, check=True,
+            timeout=harness.RUN_TIMEOUT_S,
+        )  # fmt: skip
+        self.assertIn(doubt[1], told.stdout.decode())
 
 
 if __name__ == "__main__":

@@ -263,6 +263,10 @@ class App {
 		cpuWait.textContent = meta.cpu_wait ? `The process ${meta.cpu_wait}.` : '';
 		cpuWait.title = cpuWait.textContent;
 		cpuWait.hidden = !meta.cpu_wait;
+		const doubts = document.getElementById('doubts');
+		doubts.textContent = meta.doubts ? `${meta.doubts[0].toUpperCase()}${meta.doubts.slice(1)}.` : '';
+		doubts.title = doubts.textContent;
+		doubts.hidden = !meta.doubts;
 		this.buildFindings();
 		this.buildIdle();
 		this.buildKinds();
