@@ -13,7 +13,7 @@ from push_server import Server
 
 PUSHED = re.compile(
     r"pushed (\d+) windows \((\d+) samples\) to \S+; dropped (\d+) windows \((\d+) samples\); "
-    r"(\d+) windows are left"
+    r"(\d+) windows? (?:is|are) left"
 )
 RUNNING, SLEEPING = {"state": "running", "kind": "running"}, {"state": "sleeping", "kind": "lock"}
 

@@ -257,7 +257,7 @@ class Agent(harness.TestCase):
         ):
             write(text)
             agent.send_signal(signal.SIGHUP)
-            self.assertIn(f"agent: the rules stay as they were: {mistake}", agent.stderr.readline())
+            self.assertIn(f"agent: the old rules are kept: {mistake}", agent.stderr.readline())
         n = len(numbers(shop))
         wait_for(lambda: len(numbers(shop)) > n, "windows as before", 60)
         write(f"exe={self.where}/other\n")

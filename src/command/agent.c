@@ -546,7 +546,7 @@ static void reread_rules(struct agent *agent)
 	struct error *error = agent_options_reread_rules(options);
 
 	if (error)
-		fprintf(stderr, "profiler: agent: the rules stay as they were: %s\n",
+		fprintf(stderr, "profiler: agent: the old rules are kept: %s\n",
 		        error_message(error));
 	else if (!agent->options->quiet)
 		fprintf(stderr, "profiler: agent: the rules were read again\n");

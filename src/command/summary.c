@@ -264,12 +264,11 @@ static void print_engine(const struct run_stats *stats)
 
 static void print_calls(const struct run_stats *stats)
 {
-	fprintf(
-	    stderr,
-	    "profiler: engine: of system calls that were cut, %ju entered again, %ju continued in "
-	    "%ju parts\n",
-	    (uintmax_t)stats->calls.again, (uintmax_t)stats->calls.rests,
-	    (uintmax_t)stats->calls.parts);
+	fprintf(stderr,
+	        "profiler: engine: of interrupted system calls, %ju restarted, %ju continued in "
+	        "%ju parts\n",
+	        (uintmax_t)stats->calls.again, (uintmax_t)stats->calls.rests,
+	        (uintmax_t)stats->calls.parts);
 }
 
 static void print_guessed_frames(const struct run_stats *stats)

@@ -10,8 +10,9 @@
 #include "text.h"
 
 enum {
-	LEAST_SHARE = 5,    // a fifth of the active time is told of...
-	LEAST_TIME = 10,    // ...if it is a tenth of all the time: else nobody feels it
+	LEAST_SHARE = 5, // a fifth of the active time is told of...
+	LEAST_TIME = 10, // ...if it is a tenth of all the time: else nobody feels it...
+	LEAST_DELAY_NS = 10 * NS_PER_MS, // ...and this long, for a command that ends at once
 	LEAST_PERIODS = 10, // a limit that was used up in a tenth of its periods is the cause
 	LEAST_THREAD = 100, // a thread with a hundredth of the active time counts
 	// A process keeps itself waiting if it has four fifths of its CPUs' time, or if its threads
@@ -155,16 +156,24 @@ static char *text_of_cause(const struct cpu_waits *figures, size_t n_threads, bo
 	                     text_plural(figures->n_cpus));
 }
 
+// Returns them with three digits, but never as 1.58e-05; a new string.
+static char *text_of_seconds(int64_t ns)
+{
+	const double seconds = (double)ns / (double)NS_PER_SECOND;
+
+	return memory_printf(seconds < 0.1 ? "%.3f" : "%.3g", seconds);
+}
+
 char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads, bool *ret_by_others)
 {
 	const int64_t active_ns = figures->cpu_ns + figures->delay_ns;
 
 	*ret_by_others = false;
 	if (figures->delay_ns <= active_ns / LEAST_SHARE ||
-	    figures->delay_ns <= figures->at_ns / LEAST_TIME)
+	    figures->delay_ns <= figures->at_ns / LEAST_TIME || figures->delay_ns < LEAST_DELAY_NS)
 		return NULL;
 	_cleanup_free_ char *cause = text_of_cause(figures, n_threads, ret_by_others);
-	return memory_printf("waited %.3g s for a CPU, and ran for %.3g s%s",
-	                     (double)figures->delay_ns / (double)NS_PER_SECOND,
-	                     (double)figures->cpu_ns / (double)NS_PER_SECOND, cause);
+	_cleanup_free_ char *waited = text_of_seconds(figures->delay_ns);
+	_cleanup_free_ char *ran = text_of_seconds(figures->cpu_ns);
+	return memory_printf("waited %s s for a CPU, and ran for %s s%s", waited, ran, cause);
 }

@@ -406,10 +406,10 @@ static void sum_up(const struct upload *upload)
 		    " samples may be there twice, as no answer came the first time",
 		    (uint64_t)counts->maybe_twice_samples);
 	say("pushed %" PRIu64 " windows (%" PRIu64 " samples) to %.*s; dropped %" PRIu64
-	    " windows (%" PRIu64 " samples); %" PRIu64 " windows are left",
+	    " windows (%" PRIu64 " samples); %" PRIu64 " window%s left",
 	    (uint64_t)counts->sent_windows, (uint64_t)counts->sent_samples, host_length(url), url,
 	    (uint64_t)counts->dropped_windows, dropped_samples(counts),
-	    (uint64_t)counts->spool_windows);
+	    (uint64_t)counts->spool_windows, counts->spool_windows == 1 ? " is" : "s are");
 }
 
 // A crash leaves no copy of the credentials. A limit of one byte is too little for a core file, and

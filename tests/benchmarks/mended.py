@@ -15,7 +15,7 @@ import bench
 
 PROGRAM = os.path.join(os.environ.get("TORTURE", "build/tests/torture"), "torture-calls-O2")
 GROUPS = ("cut", "sockets")
-CALLS = re.compile(r"engine: of system calls .* (\d+) entered again, (\d+) continued in (\d+) parts")
+CALLS = re.compile(r"engine: of interrupted system calls, (\d+) restarted, (\d+) continued in (\d+) parts")
 LEFT = re.compile(r"(\d+) system calls? ended early because of a pause")
 
 

@@ -36,6 +36,11 @@ static const struct {
     {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 400 * MS},
      2,
      "waited 0.4 s for a CPU, and ran for 0.8 s"},
+    // A command that ends at once.
+    {{.at_ns = 40 * MS, .cpu_ns = MS / 50, .delay_ns = 20 * MS},
+     1,
+     "waited 0.020 s for a CPU, and ran for 0.000 s"},
+    {{.at_ns = 4 * MS, .cpu_ns = MS / 50, .delay_ns = 3 * MS}, 1, NULL},
     // The limit explains it, but not if it was used up but once.
     {{.at_ns = 3000 * MS,
       .cpu_ns = 900 * MS,
