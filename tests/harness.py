@@ -211,6 +211,11 @@ class Run:
         """The process that samples: a child of the one that was started."""
         return next(iter(children(self.process.pid)), None)
 
+    def writer_pid(self):
+        """The process that writes."""
+        pids = children(self.process.pid)
+        return next((pid for pid in pids if read_status(pid)["Name"] == "profiler-writer"), None)
+
     def command_pid(self):
         """The wrapped command."""
         worker = self.worker_pid()

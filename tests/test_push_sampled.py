@@ -51,7 +51,7 @@ class Sampled(Push):
     def uploader(self, run):
         """The uploader's process: not the sampler's own session."""
         def find():
-            for pid in harness.children(run.worker_pid()):
+            for pid in harness.children(run.writer_pid()):
                 with contextlib.suppress(ProcessLookupError):  # one that wrote a window has ended
                     if os.getsid(pid) == pid:
                         return pid
@@ -71,7 +71,7 @@ class Sampled(Push):
         run = self.sample(f"--push={server.url}", "--label=region=eu", target=target, left=window(5))
         run.wait_attached()
         self.await_requests(server, 4)
-        self.assertNotIn("libcurl", self.maps(run.worker_pid()) + self.maps(run.process.pid))
+        self.assertNotIn("libcurl", "".join(map(self.maps, (run.process.pid, run.worker_pid(), run.writer_pid()))))
         self.assertIn("libcurl", self.maps(self.uploader(run)))
         run.signal(signal.SIGINT)
         samples, push = self.finish(run)
@@ -145,8 +145,8 @@ class Sampled(Push):
         run = self.sample(f"--push={server.url}")
         self.await_requests(server, 1)
         self.remove_spool()
-        worker = run.worker_pid()
-        harness.wait_for(lambda: len(list(harness.children(worker))) >= 4, "windows that wait")
+        writer = run.writer_pid()
+        harness.wait_for(lambda: len(list(harness.children(writer))) >= 4, "windows that wait")
         os.mkdir(self.where, 0o700)
         seen = len(server.taken)
         harness.wait_for(lambda: len(server.taken) > seen + 2, "windows that were held")

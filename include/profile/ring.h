@@ -19,18 +19,20 @@ struct ring {
 	struct span *spans; // those that have ended, oldest first, around the end of the array
 	size_t first, count, capacity;
 	int64_t lost_until_ns;   // spans that ended before then were dropped for lack of room
-	size_t n_first_stacks;   // those before the first tick
 	size_t collect_at;       // number of samples at which unused ones are freed
 	struct profile *profile; // borrowed
 };
 
-// Call it before the first tick. Keeps the spans of the last window_ns, in at most max_bytes, and
-// frees what neither they nor sampling need of the profile.
+// Call it before anything is counted. Keeps the spans of the last window_ns, in at most max_bytes.
 void ring_init(struct ring *ring, int64_t window_ns, uint64_t max_bytes, struct profile *profile);
 void ring_deinit(struct ring *ring);
 
-// Drops what is older than the window. Call it after each tick, never within one.
+// Drops what is older than the window that ends then.
 void ring_trim(struct ring *ring, int64_t now_ns);
+
+// Frees what neither the ring nor a thread's state needs of the profile, once it is much
+// (profile_collect.h).
+void ring_collect(struct ring *ring);
 
 // Adds up what the ring holds of the window that ends at now_ns (and includes a tick at that time),
 // including the spans that threads are still in. The caller has initialized *slice to nothing, and

@@ -41,6 +41,9 @@ enum record_type {
 	RECORD_CPU = 19,             // cpu_waits.h, about each second
 	RECORD_CODE = 20,            // the name of code that a process made (perf_map.h)
 	RECORD_PASS = 21,            // time that is not the thread's (profile_pass)
+	// Only in a stream of windows (record_writer.h).
+	RECORD_WINDOW = 22, // a window ends here; how far threads' spans have got
+	RECORD_FORGET = 23, // stacks are numbered anew, and so are threads that have ended
 };
 
 // The first byte of an entry of RECORD_SAMPLES, after the thread.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct cpu_log;
@@ -14,6 +15,7 @@ struct profile;
 struct record_writer;
 struct run_stats;
 struct symbols;
+struct window_end;
 
 struct record_options {
 	int pid;
@@ -35,6 +37,15 @@ void record_writer_destroy(struct record_writer *writer);
 // Writes what is due; call it after each tick. False if it cannot be written: errno tells why, and
 // what was written before stays.
 bool record_writer_tick(struct record_writer *writer);
+
+// Tells the reader of a stream that a window ends here, and all of every thread up to now. False:
+// the reader lags behind; ask again after the next tick.
+bool record_writer_end_window(struct record_writer *writer, const struct window_end *end);
+
+// Call it after each tick of a run that may go on for ever, and whose reader only writes windows:
+// forgets all samples, stacks and threads that are of the past, once there are many; but the first
+// n_first_stacks, which the sampler had before its first tick.
+void record_writer_forget(struct record_writer *writer, size_t n_first_stacks);
 
 // Appends the names (NULL: none), as far as there is room for them, the comment and the end's mark.
 // Call it when sampling is over and all spans have ended. False as above.

@@ -18,6 +18,13 @@
 struct error;
 struct record_stream;
 
+// Where a stream says that a window ends.
+struct window_end {
+	int64_t at_ns;   // what belongs to it is up to here, since the start
+	uint64_t n_late; // threads that have not stopped since
+	const char *why; // it was asked for
+};
+
 struct recording {
 	struct profile profile; // its times count from its start, which is 0
 	struct modules modules;
@@ -40,15 +47,19 @@ struct recording {
 	uint64_t lost_stacks;  // samples whose stacks were in a lost part
 	uint64_t open_threads; // have no end: are taken to have stayed where they were
 
-	// Of a stream: called when its start is known, before anything is replayed. NULL: nothing.
+	// Of a stream: called when its start is known, before anything is replayed; where a window
+	// ends; and where the profile may be collected (profile_collect.h). NULL: nothing.
 	void (*started)(void *context);
-	void *started_context;
+	void (*window_ended)(void *context, const struct window_end *end);
+	void (*may_collect)(void *context);
+	void *context; // of these
 
 	// Private to recording.c.
 	struct taken_files files;     // of modules that a stream has not named yet
 	struct record_stream *stream; // NULL: it is not read from a stream
 	uint8_t *bytes;
 	size_t size;
+	int64_t clock_offset_ns;   // clock.h
 	size_t locations_capacity; // of symbols.locations
 };
 
@@ -77,6 +88,10 @@ void recording_take_files(struct recording *recording, int socket);
 // Returns the time since its start up to which the stream tells what happened. A thread that is in
 // a span at that time is still in it.
 int64_t recording_now_ns(const struct recording *recording);
+
+// Moves the start of a stream's profile where the clock of the machine was set meanwhile, as
+// profile_follow_clock does for who samples.
+void recording_follow_clock(struct recording *recording);
 
 // Ends all spans, as the end of a replay does. Call it when nothing more comes.
 void recording_end_stream(struct recording *recording);

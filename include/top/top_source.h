@@ -25,7 +25,6 @@ struct top_source {
 	int64_t keep_ns; // a stream's spans older than this are forgotten
 
 	// Private to top_source.c.
-	int64_t clock_offset_ns; // of a stream, clock.h
 	struct timeline timeline;
 	struct symbols found; // for a recording without names of its own
 	struct symbolizer *symbolizer;

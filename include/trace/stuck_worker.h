@@ -22,7 +22,6 @@ struct stuck_worker {
 	pid_t pid;
 	int64_t max_copy_ns;
 	bool is_kept;        // the run ends well without it, unless it is a bug
-	const char *loss;    // what the user is told of what is lost with it
 	bool is_to_end;      // it was asked to
 	bool is_told;        // that it is killed, which may take as long as its wait
 	bool is_killed;      // by the caller

@@ -57,7 +57,6 @@ struct supervised {
 	int (*write)(void *context, const struct supervise_writer *writer); // NULL: no writer
 	void *context;
 	bool is_kept;  // the run ends well if the worker has to be killed
-	bool loses;    // samples are lost with the worker: those in no window yet
 	bool wrapping; // the terminal's Ctrl-C and Ctrl-\ are for the wrapped command, and not
 	               // passed on
 	int worker_fd; // a descriptor that only the worker keeps; -1: none
@@ -65,6 +64,9 @@ struct supervised {
 	// and now ours; NULL: that of now.
 	const struct exec_kept *kept;
 };
+
+// Closes them, in a process that a writer has started: who samples is to see the writer's end.
+void supervise_close_ends(const struct supervise_ends *ends);
 
 // Runs `work` in a worker process, and `write` in the writer's, whose signals are blocked: those
 // that end a run are pending in it. Returns in all of them, with the exit status; give it to

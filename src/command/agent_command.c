@@ -338,7 +338,7 @@ struct error *agent_command(struct options *options, int (*sample)(void *context
 	if (!error)
 		error = share_sums(options);
 	if (!error && options->push.destination.url)
-		error = pusher_start(&pusher, options);
+		error = pusher_start(&pusher, options, NULL);
 	if (error)
 		return error;
 	agent_run(options, &(struct agent_sampler){.sample = sample, .context = context}, &pusher);

@@ -1,40 +1,34 @@
 // SPDX-License-Identifier: MIT
-// flight_recorder: keeps the last window of time (--ring), and writes it when the user asks for it
-// or a trigger fires, while sampling goes on.
+// flight_recorder: keeps the last window of time (--ring), and writes it when it is asked for
+// (window_ends.h).
 #pragma once
 
-#include <stdbool.h>
+#include <stdint.h>
 
-#include "trigger.h"
 #include "ring.h"
 
-struct window_files;
-struct modules;
 struct options;
 struct profile;
-struct run_stats;
+struct window_end;
+struct window_files;
 
 struct flight_recorder {
-	const struct options *options; // borrowed, as the next three
+	const struct options *options; // borrowed, as the next two
 	struct profile *profile;
-	const struct run_stats *stats;
 	struct window_files *files;
 	struct ring ring;
-	struct triggers triggers;
-	int64_t noticed_ns; // when a trigger last fired
-	char *why;          // the window that was asked for and is not written yet, or NULL...
-	int64_t end_ns;     // ...and its end
 };
 
-// Call it before the first tick, when the profile's start is known.
+// Call it before anything is counted, when the profile's start is known.
 void flight_recorder_begin(struct flight_recorder *recorder, const struct options *options,
-                           struct profile *profile, const struct run_stats *stats,
-                           struct window_files *files);
+                           struct profile *profile, struct window_files *files);
 void flight_recorder_deinit(struct flight_recorder *recorder);
 
-// Call it after each tick. `asked`: the user wants the window (SIGUSR1) that ends with that tick.
-// It is written as soon as all threads have stopped for it, but after a second at the latest.
-void flight_recorder_ticked(struct flight_recorder *recorder, bool asked);
+// Begins to write the window that ends there.
+void flight_recorder_write(struct flight_recorder *recorder, const struct window_end *end);
 
-// Call it when sampling is over. Waits for what is being written.
-void flight_recorder_end(struct flight_recorder *recorder, bool target_ended);
+// Drops what no window can need any more. Call it from time to time.
+void flight_recorder_trim(struct flight_recorder *recorder, int64_t now_ns);
+
+// Call it when sampling is over: says so if there was no window.
+void flight_recorder_end(const struct flight_recorder *recorder);

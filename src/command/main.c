@@ -20,7 +20,6 @@
 #include "dump_command.h"
 #include "error.h"
 #include "events.h"
-#include "flight_recorder.h"
 #include "holding.h"
 #include "launch.h"
 #include "memory.h"
@@ -31,8 +30,6 @@
 #include "profile.h"
 #include "profile_writer.h"
 #include "push_command.h"
-#include "push_counts.h"
-#include "pusher.h"
 #include "record_writer.h"
 #include "report_command.h"
 #include "run_stats.h"
@@ -51,8 +48,8 @@
 #include "unwind_check.h"
 #include "verb.h"
 #include "view_command.h"
-#include "window_files.h"
-#include "windows.h"
+#include "window_ends.h"
+#include "window_run.h"
 #include "write_explain.h"
 #include "write_report.h"
 #include "writer.h"
@@ -166,32 +163,20 @@ struct session {
 	struct profile_writer writer;
 	struct record_writer *record; // NULL: none is made
 	int record_errno;             // why it cannot be written on
-	struct window_files files;
-	struct flight_recorder recorder; // --ring
-	struct windows windows;          // --every
-	struct pusher pusher;            // --push
-	char *spool;                     // its directory, if none was given
-	struct error *metrics_error;     // the first one
+	struct window_ends windows;   // where those end that the writer writes
+	struct error *metrics_error;
 };
 
 enum { UNREAD_TICKS = 50 };
-
-static bool writes_windows(const struct options *options)
-{
-	return options->ring_ns || options->every_ns;
-}
 
 // Sampling begins.
 static void started(void *context)
 {
 	struct session *session = context;
 
-	if (session->options.ring_ns)
-		flight_recorder_begin(&session->recorder, &session->options, &session->profile,
-		                      session->stats, &session->files);
-	if (session->options.every_ns)
-		windows_begin(&session->windows, &session->options, &session->profile,
-		              session->stats, &session->files);
+	if (window_run_is_asked(&session->options))
+		window_ends_begin(&session->windows, &session->options, &session->profile,
+		                  session->stats, session->record, session->pid);
 }
 
 static void stop_record(struct session *session)
@@ -211,21 +196,18 @@ static bool take_request(struct session *session)
 	return asked;
 }
 
-static void write_metrics(struct session *session, bool ended)
+static void write_metrics(struct session *session)
 {
-	if (!session->options.metrics || session->metrics_error)
-		return;
-	session->metrics_error = metrics_write(session->options.metrics,
-	                                       &(struct metrics){
-	                                           .pid = session->pid,
-	                                           .ended = ended,
-	                                           .stats = session->stats,
-	                                           .profile = &session->profile,
-	                                           .cpus = cpu_watch_whole(&session->cpus),
-	                                           .push = session->pusher.counts,
-	                                           .lost_windows = session->files.n_lost,
-	                                           .lost_samples = session->files.n_lost_samples,
-	                                       });
+	if (session->options.metrics)
+		session->metrics_error = metrics_write(session->options.metrics,
+		                                       &(struct metrics){
+		                                           .pid = session->pid,
+		                                           .sampler = getpid(),
+		                                           .ended = true,
+		                                           .stats = session->stats,
+		                                           .profile = &session->profile,
+		                                           .cpus = cpu_watch_whole(&session->cpus),
+		                                       });
 }
 
 // Signals --ready-fd after the first sample. A closed reader is not an error.
@@ -266,29 +248,9 @@ static void passed(void *context)
 	struct session *session = context;
 
 	const bool asked = take_request(session);
-	if (session->options.ring_ns)
-		flight_recorder_ticked(&session->recorder, asked);
-	if (session->options.every_ns && windows_ticked(&session->windows))
-		write_metrics(session, false);
-	pusher_poll(&session->pusher);
-}
 
-// The uploader comes first, while there is little in memory that it would share.
-static struct error *open_pusher(struct session *session)
-{
-	struct options *options = &session->options;
-
-	if (!options->output) {
-		struct error *error = pusher_find_spool(options, &session->spool);
-		if (error)
-			return error;
-		options->output = session->spool;
-	}
-	struct error *error = window_files_init(&session->files, options, &session->modules);
-	if (!error)
-		error = pusher_start(&session->pusher, options);
-	session->files.counts = session->pusher.counts;
-	return error;
+	if (window_run_is_asked(&session->options))
+		window_ends_ticked(&session->windows, asked);
 }
 
 // Waits until the writer has opened the output. False: it could not, and has said why.
@@ -305,10 +267,6 @@ static struct error *open_output(struct session *session)
 {
 	const struct options *options = &session->options;
 
-	if (options->push.destination.url)
-		return open_pusher(session);
-	if (writes_windows(options))
-		return window_files_init(&session->files, options, &session->modules);
 	if (session->reader.stream)
 		return NULL;
 	return output_open(options->output
@@ -386,11 +344,6 @@ static struct error *open_target(struct session *session)
 	session->pid = session->targets.items->pid;
 	if (session->targets.n == 1)
 		events_watch(&session->events, session->pid);
-	session->files.pid = session->pid;
-	pusher_name_target(&session->pusher, session->pid,
-	                   session->launch.pid ? options->command[0] : NULL);
-	session->files.labels =
-	    options->agent.comments ?: (const char *const *)session->pusher.labels;
 	return NULL;
 }
 
@@ -479,7 +432,7 @@ static struct error *sample(struct session *session)
 	    .no_creators = options->no_creators,
 	    // The writer takes what goes on to have gone on: nothing is missing if that ends.
 	    .counts_at_once =
-	        writes_windows(options) || (session->record && !session->writer.writes),
+	        window_run_is_asked(options) || (session->record && !session->writer.writes),
 	    .targets = session->targets.items,
 	    .n_targets = session->targets.n,
 	    .launch = session->launch.pid ? &session->launch : NULL,
@@ -514,19 +467,6 @@ static struct error *finish_record(struct session *session, const struct symbols
 		    "cannot continue writing %s: %s; it holds what was recorded before",
 		    output_name(session->output), writing_failure(session->record_errno));
 	return output_finish(session->output, NULL);
-}
-
-static struct error *finish_windows(struct session *session)
-{
-	if (session->pusher.counts)
-		session->pusher.counts->sampling_over = true;
-	if (session->options.ring_ns)
-		flight_recorder_end(&session->recorder, session->events.target_ended);
-	else
-		windows_end(&session->windows);
-	pusher_end(&session->pusher);
-	write_metrics(session, true);
-	return window_files_failure(&session->files);
 }
 
 static void say_finding(const struct session *session, const struct symbols *symbols)
@@ -622,11 +562,10 @@ static struct error *profile_target(struct session *session)
 		tell_children(session);
 	if (session->check)
 		unwind_check_print(session->check, session->options.verbose);
-	if (writes_windows(&session->options)) {
-		error = finish_windows(session);
-		return error ? error : take_pointer(session->metrics_error);
-	}
-	write_metrics(session, true);
+	if (window_run_is_asked(&session->options))
+		window_ends_finish(&session->windows, session->events.target_ended);
+	else
+		write_metrics(session);
 	error = end_record(session);
 	return error ? error : take_pointer(session->metrics_error);
 }
@@ -637,11 +576,7 @@ static void session_deinit(struct session *session)
 	unwind_check_destroy(session->check);
 	cpu_watch_deinit(&session->cpus);
 	record_writer_destroy(session->record);
-	flight_recorder_deinit(&session->recorder);
-	windows_deinit(&session->windows);
-	window_files_deinit(&session->files);
-	pusher_deinit(&session->pusher);
-	free(session->spool);
+	window_ends_deinit(&session->windows);
 	error_destroy(session->metrics_error);
 	output_destroy(session->output);
 	targets_close(&session->targets);
@@ -720,12 +655,11 @@ static int profile(struct session *session)
 	const struct options *options = &session->options;
 	const bool is_recording = options->writer == &writer_record;
 
-	session->writer.writes = !writes_windows(options) && !is_recording;
+	session->writer.writes = !is_recording;
 	return start(session,
 	             &(struct supervised){
 	                 .write = session->writer.writes || options->pid ? write_profile : NULL,
-	                 .is_kept = options->pid && !writes_windows(options),
-	                 .loses = writes_windows(options),
+	                 .is_kept = options->pid != 0,
 	                 .worker_fd = options->ready_fd,
 	             });
 }
@@ -757,7 +691,9 @@ static int sample_for_agent(void *context)
 	struct session *session = context;
 
 	agent_command_prepare(&session->options);
-	return start(session, &(struct supervised){.loses = true, .worker_fd = -1});
+	session->writer.writes = true;
+	return start(session, &(struct supervised){
+	                          .write = write_profile, .is_kept = true, .worker_fd = -1});
 }
 
 static int report(struct session *session)

@@ -72,11 +72,13 @@ static void put_hold(struct json *json, const struct run_stats *stats)
 }
 
 // cpu_ns counts from minus the clock's reading while the sampler runs (sampler.c).
-static void put_own(struct json *json, const struct run_stats *stats)
+static void put_own(struct json *json, const struct metrics *metrics)
 {
+	const struct run_stats *stats = metrics->stats;
 	struct rusage usage = {0};
 	const int64_t cpu_ns =
-	    stats->end_ns ? stats->cpu_ns : stats->cpu_ns + clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	    stats->end_ns ? stats->cpu_ns
+	                  : stats->cpu_ns + clock_read_ns(clock_of_process(metrics->sampler));
 
 	getrusage(RUSAGE_SELF, &usage);
 	json_key_int(json, "profiler_cpu_ns", cpu_ns);
@@ -221,7 +223,7 @@ static void put_metrics(struct json *json, const void *what)
 	json_key_bool(json, "ended", metrics->ended);
 	put_ticks(json, metrics->stats, metrics->profile);
 	put_hold(json, metrics->stats);
-	put_own(json, metrics->stats);
+	put_own(json, metrics);
 	put_truncated(json, metrics->profile);
 	put_target(json, metrics->profile);
 	put_cpus(json, &metrics->cpus);

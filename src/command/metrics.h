@@ -16,8 +16,9 @@ struct run_stats;
 enum { METRICS_VERSION = 1 };
 
 struct metrics {
-	int pid;    // of the target
-	bool ended; // sampling is over
+	int pid;     // of the target
+	int sampler; // whose CPU time is read while it samples
+	bool ended;  // sampling is over
 	const struct run_stats *stats;
 	const struct profile *profile;
 	struct cpu_waits cpus;               // of the whole run

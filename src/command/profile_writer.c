@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "cpu_waits.h"
 #include "debug_server.h"
 #include "error.h"
@@ -30,6 +29,7 @@
 #include "supervise.h"
 #include "symbolize.h"
 #include "view.h"
+#include "window_run.h"
 #include "write_report.h"
 #include "writer.h"
 
@@ -44,11 +44,12 @@ struct writing_run {
 	struct debug_sources sources;
 	struct output *output; // NULL: only the tables are shown
 	struct recording recording;
-	struct view view;         // what of the profile is written
-	struct error *view_error; // nothing
-	bool has_begun;           // there is something in the recording
-	int64_t clock_offset_ns;  // clock.h
-	char *table;              // of a command, to be shown when it has ended; NULL: none
+	bool writes_windows;       // ...else one file:
+	struct window_run windows; // the former
+	struct view view;          // what of the profile is written
+	struct error *view_error;  // nothing
+	bool has_begun;            // there is something in the recording
+	char *table;               // of a command, to be shown when it has ended; NULL: none
 };
 
 // The tables are shown all the same.
@@ -79,7 +80,26 @@ static void begin_view(void *context)
 	struct writing_run *run = context;
 
 	run->has_begun = true;
-	run->view_error = view_begin(&run->view, run->options, &run->recording.profile);
+	if (run->writes_windows)
+		window_run_begin(&run->windows);
+	else
+		run->view_error = view_begin(&run->view, run->options, &run->recording.profile);
+}
+
+static void end_window(void *context, const struct window_end *end)
+{
+	struct writing_run *run = context;
+
+	if (run->writes_windows)
+		window_run_end_window(&run->windows, end);
+}
+
+static void collect(void *context)
+{
+	struct writing_run *run = context;
+
+	if (run->writes_windows)
+		window_run_collect(&run->windows);
 }
 
 // As many files may be open as the one that samples has.
@@ -99,20 +119,24 @@ static struct error *begin(struct writing_run *run)
 	const struct options *options = run->options;
 	struct recording *recording = &run->recording;
 
+	recording_begin_stream(recording);
 	struct error *error =
 	    debug_sources_init(&run->sources, options->debug_directories, options->debuginfod,
 	                       !options->quiet && isatty(STDERR_FILENO));
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers
-	if (!error)
+	if (!error && run->writes_windows)
+		error = window_run_open(&run->windows, options, recording, &run->told->stats,
+		                        run->process);
+	else if (!error)
 		error = open_output(run);
 	if (error)
 		return error;
 	raise_file_limit();
-	recording_begin_stream(recording);
 	recording->started = begin_view;
-	recording->started_context = run;
+	recording->window_ended = end_window;
+	recording->may_collect = collect;
+	recording->context = run;
 	modules_set_debug_sources(&recording->modules, &run->sources);
-	run->clock_offset_ns = clock_offset_ns();
 	return NULL;
 }
 
@@ -134,6 +158,8 @@ static size_t await(struct writing_run *run, uint8_t *bytes, size_t size)
 			return n > 0 ? (size_t)n : 0;
 		if (getppid() != run->process->supervisor)
 			stuck_worker_look_at_orphan(&run->worker);
+		if (run->writes_windows && run->has_begun)
+			window_run_poll(&run->windows);
 	}
 }
 
@@ -149,9 +175,11 @@ static void follow(struct writing_run *run)
 		recording_take_files(recording, run->process->ends.files);
 		if (!recording_feed(recording, bytes, n))
 			break;
+		if (run->writes_windows && run->has_begun)
+			window_run_poll(&run->windows);
 	}
 	recording_end_stream(recording);
-	recording->profile.start_time_ns += clock_step_ns(run->clock_offset_ns);
+	recording_follow_clock(recording);
 }
 
 // Forgets the signals that have ended sampling: a later one ends a write that nobody reads.
@@ -322,7 +350,7 @@ static struct error *end(struct writing_run *run)
 		return NULL; // it has said why
 	if (!run->recording.whole)
 		complete(run);
-	return write_profile(run);
+	return run->writes_windows ? window_run_end(&run->windows) : write_profile(run);
 }
 
 // Nothing is told any more, but the command may still run.
@@ -336,6 +364,7 @@ static void await_end(struct writing_run *run)
 
 static void deinit(struct writing_run *run)
 {
+	window_run_deinit(&run->windows);
 	view_deinit(&run->view);
 	recording_deinit(&run->recording);
 	output_destroy(run->output);
@@ -348,7 +377,11 @@ int profile_writer_run(void *context, const struct supervise_writer *process)
 {
 	const struct profile_writer *writer = context;
 	struct writing_run run = {
-	    .options = writer->options, .told = writer->told, .process = process};
+	    .options = writer->options,
+	    .told = writer->told,
+	    .process = process,
+	    .writes_windows = window_run_is_asked(writer->options),
+	};
 	struct error *error = NULL;
 
 	signal(SIGPIPE, SIG_IGN); // they show as errors of write(2)

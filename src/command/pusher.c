@@ -22,6 +22,7 @@
 #include "output.h"
 #include "process_labels.h"
 #include "push_counts.h"
+#include "supervise.h"
 #include "uploader.h"
 #include "writing.h"
 
@@ -132,6 +133,8 @@ static void become_uploader(const struct pusher *pusher, pid_t parent)
 		close(pusher->options->ready_fd);
 	if (pusher->options->agent.lock_fd > 0)
 		close(pusher->options->agent.lock_fd);
+	if (pusher->ends)
+		supervise_close_ends(pusher->ends);
 	upload(pusher);
 }
 
@@ -146,7 +149,8 @@ static void start(struct pusher *pusher)
 	pusher->started_ns = clock_now_ns();
 }
 
-struct error *pusher_start(struct pusher *pusher, const struct options *options)
+struct error *pusher_start(struct pusher *pusher, const struct options *options,
+                           const struct supervise_ends *ends)
 {
 	struct error *error = check_spool(options->output);
 
@@ -156,7 +160,7 @@ struct error *pusher_start(struct pusher *pusher, const struct options *options)
 	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		return error_create(EXIT_STATUS_OUTPUT, "--push: no memory: %s", strerror(errno));
-	*pusher = (struct pusher){.options = options, .counts = shared};
+	*pusher = (struct pusher){.options = options, .ends = ends, .counts = shared};
 	start(pusher);
 	if (!pusher->uploader)
 		return error_create(EXIT_STATUS_OUTPUT, "--push: no process can be started: %s",

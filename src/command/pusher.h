@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pusher: runs the uploader beside the sampler (--push), as a process of its own that finds the
-// windows in the spool. The sampler waits for it only at the end, and not for long.
+// pusher: runs the uploader beside the writer (--push), as a process of its own that finds the
+// windows in the spool. The writer waits for it only at the end, and not for long.
 #pragma once
 
 #include <stdbool.h>
@@ -9,13 +9,15 @@
 struct error;
 struct options;
 struct push_counts;
+struct supervise_ends;
 
 struct pusher {
-	const struct options *options; // borrowed; NULL: nothing is pushed
-	pid_t uploader;                // 0: it has ended
-	struct push_counts *counts;    // shared with it
-	int64_t started_ns;            // when it was last started, CLOCK_MONOTONIC
-	char **labels;                 // comments for the windows, NULL-terminated
+	const struct options *options;     // borrowed, as the next one; NULL: nothing is pushed
+	const struct supervise_ends *ends; // which the uploader does not keep open; NULL: none
+	pid_t uploader;                    // 0: it has ended
+	struct push_counts *counts;        // shared with it
+	int64_t started_ns;                // when it was last started, CLOCK_MONOTONIC
+	char **labels;                     // comments for the windows, NULL-terminated
 };
 
 // Finds the directory in which windows wait if none is given; *ret is a new string. An error if
@@ -23,7 +25,8 @@ struct pusher {
 struct error *pusher_find_spool(const struct options *options, char **ret);
 
 // Starts the uploader for options->output, a directory that must belong to its user alone.
-struct error *pusher_start(struct pusher *pusher, const struct options *options);
+struct error *pusher_start(struct pusher *pusher, const struct options *options,
+                           const struct supervise_ends *ends);
 
 // Makes the labels; call it when the sampled process is known. `command`: the one that was started,
 // or NULL.

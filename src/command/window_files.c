@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "local_files.h"
 #include "memory.h"
 #include "name_cache.h"
 #include "time_point.h"
@@ -25,6 +26,7 @@
 #include "write_report.h"
 #include "push_counts.h"
 #include "stack_limit.h"
+#include "supervise.h"
 #include "symbolize.h"
 #include "timeline.h"
 #include "writer.h"
@@ -50,11 +52,12 @@ static sigset_t give_up_set(void)
 }
 
 struct error *window_files_init(struct window_files *files, const struct options *options,
-                                struct modules *modules)
+                                struct modules *modules, const struct supervise_ends *ends)
 {
 	*files = (struct window_files){
 	    .options = options,
 	    .modules = modules,
+	    .ends = ends,
 	    .n_begun = options->agent.window_number,
 	    .counts = options->agent.counts,
 	};
@@ -253,18 +256,21 @@ static bool says_where(const struct window_files *files)
 static int work(const struct window_files *files, const struct window_part *part, const char *path,
                 const char *comment)
 {
+	_cleanup_free_ char *root = memory_printf("/proc/%d/root", files->pid);
 	const pid_t parent = getppid();
 	const struct sched_param none = {0};
 	const struct symbolize_options names = {.inlines = files->options->inlines,
 	                                        .cache = files->options->agent.names};
 	struct symbols symbols = {0};
 
+	supervise_close_ends(files->ends);
 	signal(END_NOW, on_end_now);
 	set_end_now(SIG_UNBLOCK);
 	prctl(PR_SET_NAME, WINDOW_WRITER_NAME);
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	setpriority(PRIO_PROCESS, 0, CHILD_NICE);
 	leave_out_others(part);
+	local_files_find(files->modules, root); // those that could not be received
 	if (names.cache)
 		name_cache_await_turn(names.cache);
 	symbolize(part->view, files->modules, &names, &symbols);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // window_files: writes parts of a profile to files of their own while sampling goes on.
 //
-// A forked process writes each file, as looking up names may take seconds, during which the sampler
-// must go on. That process also runs options->exec when the file is complete. All files are in one
-// directory, named by host, pid, number and time.
+// A forked process writes each file, as looking up names may take seconds, during which the stream
+// must be read on. That process also runs options->exec when the file is complete. All files are in
+// one directory, named by host, pid, number and time.
 #pragma once
 
 #include <stdbool.h>
@@ -18,6 +18,7 @@ struct error;
 struct modules;
 struct options;
 struct push_counts;
+struct supervise_ends;
 struct profile;
 struct timeline;
 
@@ -30,9 +31,10 @@ struct window_file {
 
 struct window_files {
 	const struct options *options;
-	struct modules *modules; // borrowed, as the above
-	int pid;                 // of the target; the caller sets it
-	char *directory;         // NULL: the current one
+	struct modules *modules;           // borrowed, as the above and the next one
+	const struct supervise_ends *ends; // which a process that writes does not keep open
+	int pid;                           // of the target; the caller sets it
+	char *directory;                   // NULL: the current one
 	char host[65];
 	uint32_t n_begun;
 	struct window_file *items; // being written, or finished and kept; oldest first
@@ -47,7 +49,7 @@ struct window_files {
 
 // Makes the directory if it does not exist. An error if files cannot be written to it.
 struct error *window_files_init(struct window_files *files, const struct options *options,
-                                struct modules *modules);
+                                struct modules *modules, const struct supervise_ends *ends);
 void window_files_deinit(struct window_files *files);
 
 // A part of the time that is to be written.

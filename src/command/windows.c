@@ -3,31 +3,27 @@
 
 #include <stdlib.h>
 
-#include "agent_metrics.h"
 #include "memory.h"
 #include "options.h"
 #include "profile.h"
 #include "profile_collect.h"
-#include "run_stats.h"
 #include "time_point.h"
 #include "window_files.h"
 #include "writer.h"
 
 enum {
-	MIN_COLLECT = 1 << 16,
+	MIN_COLLECT = 4096,
 	MAX_JOINED = 8, // windows that become one, while earlier ones are still being written
 };
 
 void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
-                   const struct run_stats *stats, struct window_files *files)
+                   struct window_files *files)
 {
 	*windows = (struct windows){
 	    .options = options,
 	    .profile = profile,
-	    .stats = stats,
 	    .files = files,
 	    .start_ns = profile->start_ns,
-	    .n_first_stacks = profile->n_stacks,
 	    .collect_at = MIN_COLLECT,
 	    .shows_time = options->writer->shows_time,
 	};
@@ -107,23 +103,6 @@ static char *describe(const struct windows *windows, const struct profile *view)
 	return memory_printf("window %u: from %s to %s", windows->files->n_begun, from, to);
 }
 
-// What is in windows already need not be kept.
-static void collect(struct windows *windows)
-{
-	struct profile *profile = windows->profile;
-
-	if (profile->n_samples - profile->n_free_samples < windows->collect_at)
-		return;
-	_cleanup_free_ bool *kept = memory_alloc_zeroed(profile->n_samples, sizeof(*kept));
-	profile_collect(profile, kept, windows->n_first_stacks);
-	for (size_t i = 0; i < windows->n_written; i++)
-		if (profile->samples[i].count == 0)
-			windows->written[i] = (struct sample){0};
-	windows->collect_at = 2 * (profile->n_samples - profile->n_free_samples);
-	if (windows->collect_at < MIN_COLLECT)
-		windows->collect_at = MIN_COLLECT;
-}
-
 // The span's part that no earlier window has: one that stopped late may reach back before this one.
 static void add_rest(struct windows *windows, const struct span *span, struct timeline *ret)
 {
@@ -155,7 +134,6 @@ static void cut_timeline(struct windows *windows, struct timeline *ret)
 
 static void cut(struct windows *windows, int64_t now_ns)
 {
-	profile_follow_clock(windows->profile);
 	struct profile view = *windows->profile;
 	_cleanup_free_ struct sample *samples = new_samples(windows, &view.n_samples);
 	_cleanup_free_ struct figures_range *figures = new_figures(windows);
@@ -179,30 +157,49 @@ static void cut(struct windows *windows, int64_t now_ns)
 	                   },
 	                   view.start_time_ns, comment);
 	timeline_deinit(&timeline);
-	collect(windows);
 }
 
-bool windows_ticked(struct windows *windows)
+bool windows_cut(struct windows *windows, int64_t now_ns)
 {
-	const int64_t now_ns = windows->stats->last_ns;
+	const int64_t long_ns = MAX_JOINED * windows->options->every_ns;
 
-	window_files_poll(windows->files, false);
-	// Ends are at multiples of the time, so that windows do not drift.
-	const int64_t begun = (now_ns - windows->profile->start_ns) / windows->options->every_ns;
-	const int64_t before =
-	    (windows->start_ns - windows->profile->start_ns) / windows->options->every_ns;
 	// Fewer files need less CPU: with --push one that is too many would be given up.
-	const bool ends = begun > before &&
-	                  (begun - before >= MAX_JOINED || !window_files_is_behind(windows->files));
-	if (ends)
-		cut(windows, now_ns);
-	return ends;
+	if (now_ns - windows->start_ns < long_ns && window_files_is_behind(windows->files))
+		return false;
+	cut(windows, now_ns);
+	return true;
 }
 
-void windows_end(struct windows *windows)
+// Samples of which the window at hand has a part.
+static void keep_new(const struct windows *windows, bool *kept)
 {
-	cut(windows, windows->stats->last_ns);
-	window_files_poll(windows->files, true);
-	if (windows->options->agent.sums)
-		agent_sums_add(windows->options->agent.sums, windows->stats, windows->files);
+	const struct profile *profile = windows->profile;
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		kept[i] = profile->samples[i].count != windows->written[i].count;
+	for (size_t i = 0; i < windows->spans.n_spans; i++)
+		kept[windows->spans.spans[i].sample] = true;
+}
+
+void windows_collect(struct windows *windows)
+{
+	struct profile *profile = windows->profile;
+
+	if (profile->n_samples - profile->n_free_samples < windows->collect_at)
+		return;
+	_cleanup_free_ bool *kept = memory_alloc_zeroed(profile->n_samples, sizeof(*kept));
+	fit_written(windows);
+	keep_new(windows, kept);
+	profile_collect(profile, kept, 0);
+	for (size_t i = 0; i < windows->n_written; i++)
+		if (profile->samples[i].count == 0)
+			windows->written[i] = (struct sample){0};
+	windows->collect_at = 2 * (profile->n_samples - profile->n_free_samples);
+	if (windows->collect_at < MIN_COLLECT)
+		windows->collect_at = MIN_COLLECT;
+}
+
+void windows_end(struct windows *windows, int64_t now_ns)
+{
+	cut(windows, now_ns);
 }

@@ -2,7 +2,8 @@
 // windows: makes a profile of each stretch of time (--every), all of which add up to the whole
 // exactly.
 //
-// A window holds what the profile's sums have grown by since the previous window.
+// A window holds what the profile's sums have grown by since the previous window. Times are those
+// of the profile.
 #pragma once
 
 #include <stdbool.h>
@@ -14,18 +15,15 @@
 struct window_files;
 struct options;
 struct profile;
-struct run_stats;
 struct sample;
 
 struct windows {
-	const struct options *options; // borrowed, as the next three
+	const struct options *options; // borrowed, as the next two
 	struct profile *profile;
-	const struct run_stats *stats;
 	struct window_files *files;
 	struct sample *written; // the part of each of the profile's samples in earlier windows
 	size_t n_written, written_capacity;
-	int64_t start_ns; // of the window at hand, CLOCK_MONOTONIC
-	size_t n_first_stacks;
+	int64_t start_ns;      // of the window at hand
 	bool shows_time;       // the format shows time, for which are...
 	struct timeline spans; // ...those that have ended in the window at hand, and...
 	int64_t *shown_ns;     // ...for each thread the time up to which earlier windows show it
@@ -35,13 +33,17 @@ struct windows {
 	size_t collect_at; // with this many samples, those that are written are forgotten
 };
 
-// Call it before the first tick, when the profile's start is known.
+// Call it before anything is counted, when the profile's start is known.
 void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
-                   const struct run_stats *stats, struct window_files *files);
+                   struct window_files *files);
 void windows_deinit(struct windows *windows);
 
-// Begins to write the window if it is over; true if it is. Call it after each tick.
-bool windows_ticked(struct windows *windows);
+// Begins to write the window that ends now. False: it becomes one with the next, as too many are
+// being written.
+bool windows_cut(struct windows *windows, int64_t now_ns);
 
-// Writes the rest, and waits for all that is being written. Call it when sampling is over.
-void windows_end(struct windows *windows);
+// Forgets what is in windows already, once it is much (profile_collect.h).
+void windows_collect(struct windows *windows);
+
+// Begins to write the last one.
+void windows_end(struct windows *windows, int64_t now_ns);

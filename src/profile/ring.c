@@ -64,7 +64,6 @@ void ring_init(struct ring *ring, int64_t window_ns, uint64_t max_bytes, struct 
 	    .window_ns = window_ns,
 	    .max_spans = max_spans > MIN_SPANS ? max_spans : MIN_SPANS,
 	    .lost_until_ns = INT64_MIN,
-	    .n_first_stacks = profile->n_stacks,
 	    .collect_at = MIN_COLLECT,
 	    .profile = profile,
 	};
@@ -77,9 +76,12 @@ void ring_deinit(struct ring *ring)
 	*ring = (struct ring){0};
 }
 
-static void collect(struct ring *ring)
+void ring_collect(struct ring *ring)
 {
 	struct profile *profile = ring->profile;
+
+	if (profile->n_samples - profile->n_free_samples < ring->collect_at)
+		return;
 	_cleanup_free_ bool *kept = memory_alloc_zeroed(profile->n_samples, sizeof(*kept));
 
 	for (size_t i = 0; i < ring->count; i++)
@@ -87,7 +89,7 @@ static void collect(struct ring *ring)
 	for (size_t i = 0; i < profile->n_threads; i++)
 		if (profile->threads[i].span.count > 0)
 			kept[profile->threads[i].span.sample] = true;
-	profile_collect(profile, kept, ring->n_first_stacks);
+	profile_collect(profile, kept, 0);
 	// Not again before as many are new as there are now, so that each sample's share of the
 	// work is small.
 	ring->collect_at = 2 * (profile->n_samples - profile->n_free_samples);
@@ -97,12 +99,8 @@ static void collect(struct ring *ring)
 
 void ring_trim(struct ring *ring, int64_t now_ns)
 {
-	const struct profile *profile = ring->profile;
-
 	while (ring->count > 0 && at(ring, 0)->end_ns < now_ns - ring->window_ns)
 		drop_oldest(ring);
-	if (profile->n_samples - profile->n_free_samples >= ring->collect_at)
-		collect(ring);
 }
 
 struct profile ring_view(struct ring *ring, int64_t now_ns, struct slice *slice)

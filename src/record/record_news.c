@@ -277,6 +277,9 @@ void record_put_wait(struct record_writer *writer, uint32_t id)
 	if (wait->reason[0])
 		record_put_text(&writer->record, wait->reason);
 	record_put(&writer->block, RECORD_WAIT, &writer->record);
+	writer->is_explained = memory_grow(writer->is_explained, &writer->explained_capacity,
+	                                   id + 1, sizeof(*writer->is_explained));
+	writer->is_explained[id] = wait->meaning != NULL;
 }
 
 void record_put_labels(struct record_writer *writer, uint32_t id)

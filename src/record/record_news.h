@@ -48,6 +48,8 @@ struct record_writer {
 	const struct module *program;                       // as written
 	size_t n_modules, n_locations, n_stacks, n_threads; // how many are written
 	size_t n_waits, n_labels, n_cpu_waits;
+	bool *is_explained; // of each wait: its meaning is written
+	size_t explained_capacity;
 	size_t *n_mappings;        // of each module: how many are written
 	bool *has_build_id;        // of each module: it is written
 	size_t *n_frame_functions; // of each module: how many are written
@@ -67,6 +69,10 @@ struct record_writer {
 	uint32_t lost_stack;   // is written in the place of their stacks
 	struct lost *lost;     // of each thread
 	size_t n_lost, lost_capacity;
+	// Of a run that forgets.
+	size_t forget_at;       // with so many samples
+	uint32_t *free_threads; // whose numbers stood for others before, and are used anew
+	size_t n_free_threads, free_capacity;
 	bool full;               // --max-size is reached
 	uint64_t samples_before; // how many there were when it got full
 	uint64_t dropped_names;

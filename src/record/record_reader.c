@@ -446,6 +446,44 @@ static void read_death(struct record_reader *reader, struct cursor *cursor)
 		profile_end_thread(reader->profile, thread);
 }
 
+static void read_progress(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint32_t thread = map_get(&reader->threads, cursor_varint(cursor));
+	const uint64_t ticks = cursor_varint(cursor);
+	const int64_t until_ns = cursor_time(cursor);
+
+	if (!cursor->failed && thread != NONE && ticks > 0)
+		prolong_span(reader, thread, ticks, until_ns);
+}
+
+static void read_window(struct record_reader *reader, struct cursor *cursor)
+{
+	struct recording *recording = reader->recording;
+	struct window_end end = {.at_ns = cursor_time(cursor), .n_late = cursor_varint(cursor)};
+	_cleanup_free_ char *why = take_clean(cursor);
+
+	while (!cursor->failed && cursor_has_more(cursor))
+		read_progress(reader, cursor);
+	if (cursor->failed || !recording->window_ended)
+		return;
+	end.why = why;
+	record_reader_give_files(reader);
+	recording->window_ended(recording->context, &end);
+}
+
+static void read_forget(struct record_reader *reader)
+{
+	struct recording *recording = reader->recording;
+	struct id_map *threads = &reader->threads;
+
+	reader->stacks.count = 0;
+	for (size_t i = 0; i < threads->count; i++)
+		if (threads->ids[i] != NONE && reader->profile->threads[threads->ids[i]].ended)
+			threads->ids[i] = NONE;
+	if (recording->may_collect)
+		recording->may_collect(recording->context);
+}
+
 static void read_kernel_figures(struct record_reader *reader, struct cursor *cursor)
 {
 	const uint32_t thread = map_get(&reader->threads, cursor_varint(cursor));
@@ -616,10 +654,12 @@ static void read_record(struct record_reader *reader, uint64_t type, struct curs
 	    [RECORD_WAIT] = read_wait,         [RECORD_FRAME_FUNCTIONS] = read_frame_functions,
 	    [RECORD_LABELS] = read_labels,     [RECORD_THREAD_FIGURES] = read_kernel_figures,
 	    [RECORD_CPU] = read_cpu_waits,     [RECORD_CODE] = read_code,
-	    [RECORD_PASS] = read_pass,
+	    [RECORD_PASS] = read_pass,         [RECORD_WINDOW] = read_window,
 	};
 
-	if (type < array_size(readers) && readers[type])
+	if (type == RECORD_FORGET)
+		read_forget(reader);
+	else if (type < array_size(readers) && readers[type])
 		readers[type](reader, cursor);
 	reader->recording->bad_records += cursor->failed;
 }

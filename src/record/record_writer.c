@@ -10,10 +10,12 @@
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
+#include "profile_collect.h"
 #include "protobuf.h"
 #include "record.h"
 #include "record_block.h"
 #include "record_news.h"
+#include "recording.h"
 #include "run_stats.h"
 #include "share_doubts.h"
 #include "symbolize.h"
@@ -27,6 +29,7 @@ enum {
 	MAX_PENDING_BYTES = 20 << 20, // for a reader that lags behind, and...
 	RESUMED_PENDING_BYTES = MAX_PENDING_BYTES / 4,
 	MAX_STALLED_BYTES = 16 << 20, // ...of what is still told while it does
+	MIN_FORGET = 4096,            // samples: so many are kept at least
 };
 
 #define FLUSH_NS (100 * NS_PER_MS)
@@ -59,6 +62,9 @@ static void begin_entry(struct record_writer *writer, int64_t now_ns)
 		writer->entries_ns = now_ns;
 }
 
+// Of a thread whose number is free.
+#define NOT_BEGUN INT64_MIN
+
 // Makes room for the thread in what is known of spans that have begun.
 static void grow_begun(struct record_writer *writer, uint32_t id)
 {
@@ -71,6 +77,8 @@ static void grow_begun(struct record_writer *writer, uint32_t id)
 		writer->begun_ends_ns[writer->n_begun] =
 		    writer->profile->threads[writer->n_begun].first_ns;
 	}
+	if (writer->begun_ends_ns[id] == NOT_BEGUN)
+		writer->begun_ends_ns[id] = writer->profile->threads[id].first_ns;
 }
 
 // Returns which fields the entry of a span has that has begun.
@@ -398,6 +406,21 @@ static bool has_room(const struct record_writer *writer, uint64_t bytes)
 	return !writer->options.max_bytes || need <= writer->options.max_bytes;
 }
 
+// Those that have begun since under the numbers of others.
+static void put_reused_threads(struct record_writer *writer)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < writer->n_free_threads; i++) {
+		const uint32_t id = writer->free_threads[i];
+		if (writer->profile->threads[id].forgotten)
+			writer->free_threads[kept++] = id;
+		else
+			put_thread(writer, &writer->block, id);
+	}
+	writer->n_free_threads = kept;
+}
+
 // What is new since the last block, before what happened.
 static void put_news(struct record_writer *writer)
 {
@@ -405,6 +428,7 @@ static void put_news(struct record_writer *writer)
 	record_put_locations(writer);
 	record_put_code_names(writer);
 	record_put_stacks(writer);
+	put_reused_threads(writer);
 	while (writer->n_threads < writer->profile->n_threads)
 		put_thread(writer, &writer->block, writer->n_threads++);
 	for (; writer->n_waits < writer->profile->n_waits; writer->n_waits++)
@@ -526,11 +550,75 @@ static bool write_symbols(struct record_writer *writer, const struct symbols *sy
 static bool write_meanings(struct record_writer *writer)
 {
 	for (size_t i = 0; i < writer->n_waits; i++)
-		if (writer->profile->waits[i].meaning)
+		if (writer->profile->waits[i].meaning && !writer->is_explained[i])
 			record_put_wait(writer, i);
 	if (!has_room(writer, writer->block.size))
 		protobuf_clear(&writer->block);
 	return end_block(writer);
+}
+
+// Puts how far the thread's span has got, in which it still is.
+static void put_progress(struct record_writer *writer, uint32_t id)
+{
+	const struct thread *thread = &writer->profile->threads[id];
+
+	if (thread->ended || thread->span.count == 0)
+		return;
+	grow_begun(writer, id);
+	if (thread->span.count <= writer->begun_ticks[id])
+		return;
+	protobuf_varint(&writer->record, id);
+	protobuf_varint(&writer->record, thread->span.count - writer->begun_ticks[id]);
+	protobuf_varint(&writer->record, offset_of(writer, thread->last_ns));
+	writer->begun_ticks[id] = thread->span.count;
+	writer->begun_ends_ns[id] = thread->last_ns;
+}
+
+bool record_writer_end_window(struct record_writer *writer, const struct window_end *end)
+{
+	if (is_stalled(writer))
+		return false;
+	writer->flushed_ns = writer->stats->last_ns;
+	if (writer->file.failed || !flush(writer) || !write_meanings(writer))
+		return true;
+	protobuf_varint(&writer->record, end->at_ns);
+	protobuf_varint(&writer->record, end->n_late);
+	record_put_text(&writer->record, end->why);
+	for (uint32_t i = 0; i < writer->n_threads; i++)
+		put_progress(writer, i);
+	record_put(&writer->block, RECORD_WINDOW, &writer->record);
+	end_block(writer);
+	return true;
+}
+
+static void free_thread(struct record_writer *writer, uint32_t id)
+{
+	*array_push(writer->free_threads, writer->n_free_threads, writer->free_capacity) = id;
+	if (id < writer->n_begun) {
+		writer->begun_ticks[id] = 0;
+		writer->begun_ends_ns[id] = NOT_BEGUN;
+	}
+}
+
+void record_writer_forget(struct record_writer *writer, size_t n_first_stacks)
+{
+	struct profile *profile = writer->profile;
+
+	if (profile->n_samples - profile->n_free_samples < writer->forget_at || writer->stalled ||
+	    !flush(writer))
+		return;
+	_cleanup_free_ bool *kept = memory_alloc_zeroed(profile->n_samples, sizeof(*kept));
+	profile_collect(profile, kept, n_first_stacks);
+	writer->n_stacks = 0;
+	writer->n_free_threads = 0;
+	for (uint32_t i = 0; i < writer->n_threads; i++)
+		if (profile->threads[i].forgotten)
+			free_thread(writer, i);
+	writer->forget_at = 2 * (profile->n_samples - profile->n_free_samples);
+	if (writer->forget_at < MIN_FORGET)
+		writer->forget_at = MIN_FORGET;
+	record_put(&writer->block, RECORD_FORGET, &writer->record);
+	end_block(writer);
 }
 
 // Nothing is sampled any more: from now on the reader is waited for, unless the user wants to end.
@@ -588,6 +676,7 @@ struct record_writer *record_writer_create(const struct record_options *options,
 	    .file.fd = options->fd,
 	    .file.never_waits = options->never_waits,
 	    .files.socket = options->files,
+	    .forget_at = MIN_FORGET,
 	};
 	profile_follow(profile, &writer->follower);
 	return writer;
@@ -610,6 +699,8 @@ void record_writer_destroy(struct record_writer *writer)
 	free(writer->unreadable);
 	free(writer->nameless);
 	free(writer->begun_ticks);
+	free(writer->is_explained);
+	free(writer->free_threads);
 	free(writer->begun_ends_ns);
 	free(writer);
 }

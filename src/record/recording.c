@@ -138,6 +138,7 @@ void recording_begin_stream(struct recording *ret)
 	    .profile.max_location_ids = MAX_STACK_ROOM,
 	    .profile.period_ns = DEFAULT_PERIOD_NS,
 	    .stream = memory_alloc_zeroed(1, sizeof(*ret->stream)),
+	    .clock_offset_ns = clock_offset_ns(),
 	};
 	record_reader_init(&ret->stream->reader, ret);
 }
@@ -149,7 +150,7 @@ static void read_next_block(struct recording *recording, const uint8_t *bytes, s
 
 	if (!stream->has_started && recording->started) {
 		record_reader_start(&stream->reader, bytes + RECORD_BLOCK_HEADER_BYTES, length);
-		recording->started(recording->started_context);
+		recording->started(recording->context);
 	}
 	stream->has_started = true;
 	read_block(&stream->reader, bytes, length);
@@ -213,6 +214,14 @@ void recording_take_files(struct recording *recording, int socket)
 int64_t recording_now_ns(const struct recording *recording)
 {
 	return recording->stream->reader.last_ns;
+}
+
+void recording_follow_clock(struct recording *recording)
+{
+	const int64_t step_ns = clock_step_ns(recording->clock_offset_ns);
+
+	recording->clock_offset_ns += step_ns;
+	recording->profile.start_time_ns += step_ns;
 }
 
 static void free_stream(struct recording *recording)

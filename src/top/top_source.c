@@ -45,8 +45,7 @@ void top_source_begin(const struct debug_sources *sources, bool inlines, int64_t
 {
 	const struct symbolize_options names = {.inlines = inlines};
 
-	*ret = (struct top_source){
-	    .is_stream = true, .keep_ns = keep_ns, .clock_offset_ns = clock_offset_ns()};
+	*ret = (struct top_source){.is_stream = true, .keep_ns = keep_ns};
 	recording_begin_stream(&ret->recording);
 	modules_set_debug_sources(&ret->recording.modules, sources);
 	ret->symbolizer = symbolizer_create(&names, &ret->found);
@@ -66,22 +65,13 @@ static void forget(struct top_source *source)
 	source->forget_above = kept > MIN_SPANS / 2 ? 2 * kept : MIN_SPANS;
 }
 
-// As profile_follow_clock does for who samples.
-static void follow_clock(struct top_source *source)
-{
-	const int64_t step_ns = clock_step_ns(source->clock_offset_ns);
-
-	source->clock_offset_ns += step_ns;
-	source->recording.profile.start_time_ns += step_ns;
-}
-
 bool top_source_feed(struct top_source *source, int files, const void *bytes, size_t size)
 {
 	recording_take_files(&source->recording, files);
 	if (!recording_feed(&source->recording, bytes, size))
 		return false;
 	source->now_ns = recording_now_ns(&source->recording);
-	follow_clock(source);
+	recording_follow_clock(&source->recording);
 	if (source->timeline.n_spans > source->forget_above)
 		forget(source);
 	return true;

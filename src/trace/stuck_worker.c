@@ -108,11 +108,10 @@ static void tell(struct stuck_worker *worker)
 	if (!worker->is_told)
 		fprintf(stderr,
 		        "profiler: the sampling process has been stuck in the kernel for %.1f s%s; "
-		        "it is killed, and sampling ends here%s\n",
+		        "it is killed, and sampling ends here\n",
 		        (double)worker->looks * STUCK_WORKER_LOOK_NS / NS_PER_SECOND,
 		        worker->holds ? " with a thread of the target stopped"
-		                      : " and could not end",
-		        worker->loss);
+		                      : " and could not end");
 	worker->is_told = true;
 }
 
@@ -140,8 +139,7 @@ static void tell_fault(struct stuck_worker *worker)
 		fprintf(
 		    stderr,
 		    "profiler: a bug in the profiler left a thread stopped: the sampling process "
-		    "is killed, so the target continues%s; please report this\n",
-		    worker->loss);
+		    "is killed, so the target continues; please report this\n");
 	worker->is_told = true;
 	worker->is_kept = false;
 }

@@ -216,13 +216,13 @@ static void pass_hangup_on(const siginfo_t *info, bool wrapping)
 }
 
 // Returns the exit status that stands for a child's end.
-static int exit_status_of(int status, const char *name, const char *then, const char *more)
+static int exit_status_of(int status, const char *name, const char *then)
 {
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	if (WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM)
-		fprintf(stderr, "profiler: the %s process was killed by signal %d (%s); %s%s\n",
-		        name, WTERMSIG(status), strsignal(WTERMSIG(status)), then, more);
+		fprintf(stderr, "profiler: the %s process was killed by signal %d (%s); %s\n", name,
+		        WTERMSIG(status), strsignal(WTERMSIG(status)), then);
 	return 128 + WTERMSIG(status);
 }
 
@@ -253,8 +253,7 @@ static void note_end_of_worker(struct children *children, int status)
 		end_worker(children, 0); // that was told
 	else
 		end_worker(children,
-		           exit_status_of(status, "sampling", fate_of_target(children->job),
-		                          children->stuck.loss));
+		           exit_status_of(status, "sampling", fate_of_target(children->job)));
 }
 
 // Kills the worker. If that has not helped, as in process_vm_readv(2) on a process whose memory is
@@ -307,7 +306,7 @@ static void look_at_writer(struct children *children)
 	}
 	children->writer = 0;
 	children->writer_status =
-	    exit_status_of(status, "writing", "what is in no recording or window is lost", "");
+	    exit_status_of(status, "writing", "what is in no recording or window is lost");
 }
 
 // To the writer first: it forgets those that have come when the worker has ended.
@@ -426,7 +425,7 @@ static bool open_ends(struct supervise_ends *worker, struct supervise_ends *writ
 	return true;
 }
 
-static void close_ends(const struct supervise_ends *ends)
+void supervise_close_ends(const struct supervise_ends *ends)
 {
 	if (ends->stream) {
 		close(ends->stream);
@@ -451,19 +450,18 @@ static int look_after(const struct supervised *supervised, const struct origin *
 	    .job = origin->job,
 	    .stuck = {.pid = writer->worker,
 	              .max_copy_ns = STUCK_WORKER_MAX_COPY_NS,
-	              .is_kept = supervised->is_kept,
-	              .loss = supervised->loses ? "; samples in no window yet are lost" : ""},
+	              .is_kept = supervised->is_kept},
 	};
 
 	if (supervised->write) {
 		children.writer = fork_named(SUPERVISE_WRITER_NAME);
 		if (children.writer == 0) {
-			close_ends(&origin->to_writer);
+			supervise_close_ends(&origin->to_writer);
 			return run_writer(supervised, origin, writer);
 		}
 		children.stream = origin->to_writer.stream;
 		close(origin->to_writer.files);
-		close_ends(&writer->ends); // without a writer, the worker ends by that
+		supervise_close_ends(&writer->ends); // without a writer, the worker ends by that
 	}
 	if (children.writer < 0) {
 		children.writer = 0;
@@ -497,7 +495,7 @@ int supervise(const struct supervised *supervised)
 	if (writer.worker < 0) {
 		status = say_no_process();
 	} else if (writer.worker == 0) {
-		close_ends(&writer.ends);
+		supervise_close_ends(&writer.ends);
 		status = run_worker(supervised, &origin);
 	} else {
 		status = look_after(supervised, &origin, &writer, &set);

@@ -21,6 +21,7 @@ import termios
 import threading
 import time
 
+import pprof
 import rests
 import torture
 from torture import ALL_MODES, ALL_TICKS, LONG, MODES, describe, harness, rounds, tried
@@ -185,12 +186,23 @@ class Profiles(torture.TestCase):
         return run.pprof and killed_s - (run.pprof.time_ns + run.pprof.duration_ns) / 1e9
 
     def test_worker_of_windows_killed(self):
-        """What is lost is told."""
-        run = harness.start_attach(self.start_program("calls-O2", "data", 3600), ALL_TICKS, "--every=1")
-        run.wait_attached()
-        send(run.worker_pid(), signal.SIGKILL)
-        run.communicate()
-        self.assertIn("the target keeps running; samples in no window yet are lost", run.stderr)
+        """The window at hand is written, and all are what was sampled."""
+        target = self.start_program("calls-O2", "data", 3600)
+        for every in ("100ms", "1h"):
+            where = self.directory()
+            run = harness.Run(["-p", target.pid, f"--every={every}", "-o", where, ALL_TICKS], target_pid=target.pid)
+            run.wait_attached()
+            torture.pause(random.uniform(0, 0.5))
+            send(run.worker_pid(), signal.SIGKILL)
+            run.communicate()
+            self.assert_untouched(target.pid)
+            self.assertIn("the target keeps running", run.stderr)
+            counts = []
+            for name in os.listdir(where):
+                with open(os.path.join(where, name), "rb") as file:
+                    counts.append(sum(sample.count for sample in pprof.Profile(file.read()).samples))
+            self.assertGreater(len(counts), 0)
+            self.assertEqual(sum(counts), harness.Summary(run.stderr).samples)
 
     def test_worker_of_a_command_killed(self):
         """The command goes on by itself."""

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// record_writer and recording: a stream whose reader lags behind, and the files beside it.
+// record_writer and recording: a stream whose reader lags behind, one of a run that forgets, and
+// the files beside it.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -258,12 +260,118 @@ static void test_files(void **state)
 	end(&stream);
 }
 
+enum { N_WINDOW_TICKS = 30000, N_PLACES = 4, MAX_TIDS = N_WINDOW_TICKS + N_THREADS, LIFE = 50 };
+
+// What the reader is to know where a window ends.
+struct ledger {
+	struct stream stream;
+	uint32_t counts[MAX_TIDS][N_PLACES]; // by thread and place, as counted
+	uint32_t seen[MAX_TIDS][N_PLACES];
+	uint32_t threads[N_THREADS]; // those that live
+	int last_tid;
+	uint64_t n_windows, n_forgotten;
+};
+
+static void check_window(void *context, const struct window_end *end)
+{
+	struct ledger *ledger = context;
+	const struct profile *profile = &ledger->stream.recording.profile;
+
+	assert_int_equal(end->at_ns, ledger->stream.now_ns - ledger->stream.profile.start_ns);
+	assert_int_equal(end->n_late, 3);
+	assert_string_equal(end->why, "why");
+	memset(ledger->seen, 0, sizeof(ledger->seen));
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		const struct stack *stack = &profile->stacks[sample->stack];
+		const uint32_t location = profile->location_ids[stack->first];
+		ledger->seen[profile->threads[sample->thread].tid]
+		            [profile->locations[location].address] += (uint32_t)sample->count;
+	}
+	assert_memory_equal(ledger->seen, ledger->counts, sizeof(ledger->seen));
+	ledger->n_windows++;
+}
+
+static void note_forgotten(void *context)
+{
+	struct ledger *ledger = context;
+
+	ledger->n_forgotten++;
+}
+
+static uint32_t bear(struct ledger *ledger)
+{
+	return profile_add_thread(&ledger->stream.profile, 1, ++ledger->last_tid, "thread",
+	                          ledger->stream.now_ns);
+}
+
+// Threads stay where they are for some ticks; each lives for a while.
+static void tick_ledger(struct ledger *ledger, int tick)
+{
+	struct stream *stream = &ledger->stream;
+	struct profile *profile = &stream->profile;
+
+	stream->now_ns += PERIOD_NS;
+	for (uint32_t i = 0; i < N_THREADS; i++) {
+		const uint32_t place = (i + (uint32_t)tick / (i + 1)) % N_PLACES;
+		const uint32_t location = profile_intern_location(profile, 0, place);
+		if ((tick + (int)i) % LIFE == 0) {
+			profile_end_thread(profile, ledger->threads[i]);
+			ledger->threads[i] = bear(ledger);
+		}
+		profile_count(profile, ledger->threads[i],
+		              profile_intern_stack(profile, &location, 1, STACK_COMPLETE, 0),
+		              THREAD_SLEEPING, WAIT_NONE, 1, stream->now_ns);
+		ledger->counts[profile->threads[ledger->threads[i]].tid][place]++;
+	}
+	stream->stats.ticks++;
+	stream->stats.last_ns = stream->now_ns;
+	assert_true(record_writer_tick(stream->writer));
+}
+
+// However much the writer has forgotten, and whoever has got a number anew: the reader knows all
+// that was counted where a window ends.
+static void test_windows(void **state)
+{
+	struct ledger *ledger = memory_alloc_zeroed(1, sizeof(*ledger));
+	struct stream *stream = &ledger->stream;
+
+	(void)state;
+	begin(stream);
+	stream->recording.window_ended = check_window;
+	stream->recording.may_collect = note_forgotten;
+	stream->recording.context = ledger;
+	ledger->last_tid = N_THREADS;
+	for (uint32_t i = 0; i < N_THREADS; i++)
+		ledger->threads[i] = i;
+	for (int i = 1; i <= N_WINDOW_TICKS; i++) {
+		tick_ledger(ledger, i);
+		if (i % 997 == 0)
+			assert_true(record_writer_end_window(
+			    stream->writer,
+			    &(struct window_end){.at_ns = stream->now_ns - stream->profile.start_ns,
+			                         .n_late = 3,
+			                         .why = "why"}));
+		read_all(stream);
+		record_writer_forget(stream->writer, N_STACKS);
+		read_all(stream);
+	}
+	assert_int_equal(ledger->n_windows, N_WINDOW_TICKS / 997);
+	assert_true(ledger->n_forgotten > 5);
+	assert_true(stream->profile.n_threads < 2 * MAX_TIDS / 10);
+	assert_true(stream->profile.n_samples <= 3 * 4096);
+	finish(stream);
+	end(stream);
+	free(ledger);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_read),
 	    cmocka_unit_test(test_stalled),
 	    cmocka_unit_test(test_files),
+	    cmocka_unit_test(test_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,7 @@ static void tick(struct world *world)
 		world->total++;
 	}
 	ring_trim(&world->ring, world->now_ns);
+	ring_collect(&world->ring);
 }
 
 static void world_init(struct world *world, int64_t window_ns, uint64_t max_bytes)

@@ -73,7 +73,7 @@ static void end(pid_t pid)
 
 static void test_waits_for_others(void **state)
 {
-	struct stuck_worker worker = {.pid = start_worker(0), .loss = ""};
+	struct stuck_worker worker = {.pid = start_worker(0)};
 
 	(void)state;
 	holding_share();
@@ -96,7 +96,7 @@ static void test_holds(void **state)
 		for (;;)
 			pause();
 	}
-	struct stuck_worker worker = {.pid = start_worker(held), .loss = ""};
+	struct stuck_worker worker = {.pid = start_worker(held)};
 	assert_in_range(count_looks(&worker), 1, N_LOOKS - 1);
 	assert_true(worker.is_told);
 	end(worker.pid);
@@ -121,7 +121,7 @@ static __attribute__((noreturn)) void copy(bool holds, int64_t each_ns)
 // copy may have. Returns whether it is.
 static bool is_killed_for_copies(bool holds, int64_t each_ns)
 {
-	struct stuck_worker worker = {.max_copy_ns = MAX_COPY_NS, .loss = ""};
+	struct stuck_worker worker = {.max_copy_ns = MAX_COPY_NS};
 	bool is_killed = false;
 	clockid_t clock;
 
