@@ -345,10 +345,10 @@ class Servers(harness.TestCase):
         harness.wait_for(is_stuck, "a wait")
         return worker
 
-    def check_supervisor_killed(self, *args):
+    def test_the_supervisor_is_killed_meanwhile(self):
         """The worker, which no other signal reaches, is not left behind with a thread that it holds."""
         target = self.start_locker()
-        run = harness.start_attach(target, "-d", "200", *args)
+        run = harness.start_attach(target, "-d", "200")
         run.wait_attached()
         self.count(target)
         worker = self.wait_until_stuck(run)
@@ -358,12 +358,6 @@ class Servers(harness.TestCase):
         for tid in harness.tids_of(target.pid):
             status = harness.read_status(target.pid, tid)
             self.assertEqual((status["TracerPid"], status["State"][0] in "RSD"), ("0", True))
-
-    def test_the_supervisor_is_killed_meanwhile(self):
-        self.check_supervisor_killed()
-
-    def test_the_supervisor_of_windows_is_killed_meanwhile(self):
-        self.check_supervisor_killed("--every=1")
 
     def test_the_worker_is_killed_after_a_wait(self):
         """It was anywhere, malloc(3) included: nobody goes on there, and the end is told."""
