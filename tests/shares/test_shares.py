@@ -53,6 +53,9 @@ class SharesCase(harness.TestCase):
             if thread.tid in self.outcome.truth.threads:
                 self.check_thread(thread)
 
+    def sampler_s(self):
+        return float(re.search(r"([\d.]+) ms of CPU while sampling", self.run_.stderr)[1]) / 1000
+
     def check_thread(self, thread):
         cpu_s, delay_s = self.outcome.truth.threads[thread.tid]
         # The profile lacks the time before the first tick, and after the last one.
@@ -60,8 +63,7 @@ class SharesCase(harness.TestCase):
         # The kernel counts the time for which the profiler stopped a thread neither way.
         held_s = self.run_.summary.held_percent / 100 * SECONDS
         # A thread that the sampler displaces counts as running: for no longer than the sampler ran.
-        sampler_s = float(re.search(r"([\d.]+) ms of CPU while sampling", self.run_.stderr)[1]) / 1000
-        displaced_s = min(sampler_s, max(0, delay_s - self.outcome.thread_runnable_s[thread.tid]))
+        displaced_s = min(self.sampler_s(), max(0, delay_s - self.outcome.thread_runnable_s[thread.tid]))
         for what, found_s, kernel_s, more_s in (
             ("ran", self.outcome.thread_cpu_s[thread.tid], cpu_s, 0),
             ("waited for a CPU", self.outcome.thread_runnable_s[thread.tid] + displaced_s, delay_s,
@@ -121,6 +123,20 @@ class AsRoot(Programs, SharesCase):
         super().setUpClass()
         if not cases.may_be_realtime():
             print("This cgroup does not allow SCHED_FIFO: root samples without it.", flush=True)
+
+    def test_python(self):
+        """On one CPU the sampler displaces whoever runs, here for about 1 ms. The kernel counts that as waiting, but
+        it counts as running: it would else go to those that wait for a CPU, and naps would get too much."""
+        self.check_wall("Python, 4 threads", 1)
+        self.check_kernel()
+        threads = self.outcome.truth.threads
+        displaced_s = sum(delay_s - self.outcome.thread_runnable_s[tid] for tid, (_, delay_s) in threads.items())
+        n_running = sum(
+            sample.count for sample in self.run_.pprof.samples
+            if sample.state == "running" and sample.tid in threads
+        )  # fmt: skip
+        tick_s = self.sampler_s() / self.run_.summary.ticks
+        self.assertGreater(displaced_s, n_running * tick_s / 2, self.run_.stderr)
 
 
 class AsUser(Programs, SharesCase):
