@@ -3,6 +3,8 @@
 
 import json
 import os
+import pathlib
+import re
 import sys
 
 import harness
@@ -50,6 +52,14 @@ def query():
 def borrow():
     while True: query()
 for _ in range(6): threading.Thread(target=borrow, daemon=True).start()
+print("ready", flush=True)
+threading.Event().wait()
+"""
+GIL = """
+import threading
+def count():
+    while True: sum(range(1000))
+for _ in range(3): threading.Thread(target=count, daemon=True).start()
 print("ready", flush=True)
 threading.Event().wait()
 """
@@ -110,7 +120,7 @@ class Explain(harness.TestCase):
 
     def test_lock(self):
         found = self.first(self.start_blame("chain"))
-        self.assertEqual((found["rule"], found["function"], found["sure"]), ("lock", "handle", True))
+        self.assertEqual((found["rule"], found["function"], found["fault"]), ("lock", "handle", True))
         self.assertRegex(found["text"], r'^handle \(blame\.c:\d+\), called by work, waits for a lock held by "gc" \d+$')
         causes = " ".join(cause["text"] for cause in found["causes"])
         self.assertRegex(causes, r"write_journal \(blame\.c:\d+\), which waits for (nap|flush_journal) \(blame\.c")
@@ -134,6 +144,24 @@ class Explain(harness.TestCase):
         """A wait for a semaphore is one for a place that others have, not for work."""
         found = self.first(self.python(POOL))
         self.assertEqual((found["rule"], found["function"]), ("pool", "query"))
+
+    def test_gil(self):
+        found = self.first(self.python(GIL))
+        self.assertEqual((found["rule"], found["function"], found["fault"]), ("gil", "count", True))
+
+    def test_channel(self):
+        fixture = harness.fixture("golang")
+        harness.need(os.path.exists(fixture), "needs Go")
+        found = self.first(self.start_fixture("golang", "channel"))
+        self.assertEqual((found["rule"], found["function"], found["fault"]), ("channel", "main.submit", True))
+
+    def test_every_rule(self):
+        """A rule without a test fails here: in this file test_NAME, or a case in unit/test_explain.c."""
+        root = pathlib.Path(__file__).parent
+        rules = re.findall(r'\[RULE_\w+\] = {"([\w-]+)"', (root / "../src/write/explain.c").read_text(encoding="utf-8"))
+        self.assertGreaterEqual(len(set(rules)), 13)
+        cases = set(re.findall(r'"!?([\w-]+)"},', (root / "unit/test_explain.c").read_text(encoding="utf-8")))
+        self.assertEqual([rule for rule in rules if rule not in cases and not hasattr(self, f"test_{rule}")], [])
 
     def test_cpu(self):
         cpu = str(max(os.sched_getaffinity(0)))
@@ -159,7 +187,8 @@ class Explain(harness.TestCase):
         text = Run(["explain", "-d", SECONDS, self.python(SLEEP).pid]).finish().stdout.decode()
         if "the program waited" in text:
             return  # a busy machine: little time is left to sleep in
-        self.assertRegex(text, r"(?m)^1\. retry \(.*\), called by <module>, sleeps between other work, for [\d.]+ s \(this may be fine\)\.$")
+        self.assertRegex(text, r"(?m)^1\. retry \(.*\), called by <module>, (sleeps between other work|mostly sleeps), for [\d.]+ s\.$")
+        self.assertIn("\n\nNothing stands out as a fault. What it does most:\n\n1. ", text)
 
     def test_idle(self):
         run = Run(["explain", "-d", SECONDS, self.python(IDLE).pid]).finish()

@@ -11,6 +11,7 @@ enum { MAX_EXPLAIN_LINES = 3 };
 
 // A finding for the summary and the page.
 struct explain_line {
+	bool is_fault;  // else it describes what the program does
 	char *text;     // "62 % handle (bank.c:13), called by work, waits for a lock"
 	char *function; // its whole name; "": the finding is of no single function
 };

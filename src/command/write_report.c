@@ -156,7 +156,10 @@ void write_report_finding(const struct options *options, const struct report_sou
 	explain(options, source, &lines);
 	if (lines.n > 0)
 		fprintf(stderr, "profiler: %s: %s\n",
-		        lines.cpu_is_first ? "then look at" : "look first at", lines.items[0].text);
+		        !lines.items[0].is_fault ? "most time goes here"
+		        : lines.cpu_is_first     ? "then look at"
+		                                 : "look first at",
+		        lines.items[0].text);
 	explain_lines_deinit(&lines);
 }
 

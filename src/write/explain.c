@@ -20,7 +20,7 @@ enum {
 	// A thread that does something else for less than this part of its time waits for work, or
 	// sleeps until the next time, wherever it waits.
 	MIN_BUSY_PARTS = 50,
-	MIN_BUSY_PARTS_OF_SLEEPER = 20,
+	MIN_BUSY_PARTS_OF_SLEEPER = 10,
 	// Of one thread's time: less is not worth telling of any program; likewise of waits for
 	// CPUs, as in cpu_waits.c.
 	LEAST_THREAD_PERCENT = 10,
@@ -28,28 +28,29 @@ enum {
 	// One goroutine that hands out work waits to send most of the time. Several that do so wait
 	// for who is too slow.
 	LEAST_SEND_PERCENT = 200,
-	// A wait for CPUs that others use is a finding from this share of the active time on, and
-	// from this one of one thread's time.
-	LARGE_READY_PERCENT = 75,
-	LARGE_READY_THREAD_PERCENT = 50,
+	MAX_SYNC_FRAMES = 5, // of Go, from the system call up to syscall.Fsync
 };
 
+// Columns as in struct explain_rule.
 const struct explain_rule explain_rules[N_RULES] = {
     [RULE_CIRCLE] = {"deadlock", "waits in a circle: a deadlock", 0, true, NULL},
     [RULE_CPU] = {"cpu", "is ready, but waits for a CPU", 20, true, "--state=runnable"},
-    [RULE_GIL] = {"gil", "waits for Python's lock (the GIL)", 10, true, "--blame"},
+    [RULE_GIL] = {"gil", "waits for Python's lock (the GIL)", 20, true, "--blame"},
     [RULE_LOCK] = {"lock", "waits for a lock", 10, true, "--blame"},
     [RULE_SWAP] = {"swap", "waits for its own memory to be read from disk", 5, true, "--off-cpu"},
-    [RULE_FILE] = {"file", "waits for a disk", 10, true, "--off-cpu --syscalls"},
+    [RULE_FILE] = {"file", "waits for a disk", 10, false, "--off-cpu --syscalls"},
     [RULE_LOOKUP] = {"name-lookup", "waits for a name look-up (DNS)", 5, true, "--off-cpu"},
-    [RULE_CHILD] = {"child", "waits for a child process", 30, true, "-c --blame"},
+    [RULE_CHILD] = {"child", "waits for a child process", 30, false, "-c --blame"},
     [RULE_PEER] = {"peer", "waits for the other end of a connection or pipe", 20, false,
                    "--off-cpu --syscalls"},
     [RULE_POOL] = {"pool", "waits until a semaphore or pool has a free place", 20, true,
                    "--off-cpu"},
-    [RULE_SEND] = {"channel", "waits to send to a channel that is full", 20, false, "--off-cpu"},
+    [RULE_SEND] = {"channel", "waits to send to a channel that is full", 20, true, "--off-cpu"},
     [RULE_SLEEP] = {"sleep", "sleeps between other work", 20, false, "--off-cpu"},
-    [RULE_HOT] = {"hot", "computes", 30, true, "--on-cpu"},
+    [RULE_HOT] = {"hot", "computes", 30, false, "--on-cpu"},
+    [RULE_ONLY_PEER] = {"peer", "mostly waits for the other end of a connection or pipe", 20, false,
+                        "--off-cpu --syscalls"},
+    [RULE_ONLY_SLEEP] = {"sleep", "mostly sleeps", 20, false, "--off-cpu"},
 };
 
 const struct function *explain_function(const struct explanation *explanation, uint32_t id)
@@ -130,29 +131,46 @@ static bool is_pool(const struct explanation *explanation, const struct stack *s
 	return has_name(explanation, stack, names);
 }
 
+// True if it waits for Go's garbage collector, which is a part of allocating.
+static bool is_collection(const struct explanation *explanation, const struct stack *stack)
+{
+	static const char *const names[] = {"runtime.gcStart", "runtime.gcAssistAlloc", NULL};
+
+	return has_name(explanation, stack, names);
+}
+
 // True if a goroutine waits until another one receives what it sends.
 static bool is_send(const struct wait *wait)
 {
 	return wait && strcmp(wait->reason, "chan send") == 0;
 }
 
+static bool is_sync_name(const char *name)
+{
+	static const char *const names[] = {"fsync", "fdatasync", "msync", "syncfs"};
+	static const char of_go[] = "syscall.";
+
+	if (strncmp(name, of_go, strlen(of_go)) == 0)
+		name += strlen(of_go);
+	for (size_t i = 0; i < array_size(names); i++)
+		if (strcasecmp(name + strspn(name, "_"), names[i]) == 0)
+			return true;
+	return false;
+}
+
 // True if it is in a call that makes a disk write: of that, a fast disk makes CPU time.
 static bool is_sync(const struct explanation *explanation, const struct stack *stack)
 {
-	static const char *const names[] = {"fsync", "fdatasync", "msync", "syncfs"};
 	const struct report *report = explanation->report;
 
-	if (stack->n_frames == 0)
-		return false;
-	const struct location_lines *lines =
-	    &report->symbols->locations[report->profile->location_ids[stack->first]];
-	for (uint32_t j = 0; j < lines->count; j++) {
-		const char *name =
-		    explain_function(explanation, report->symbols->lines[lines->first + j].function)
-		        ->name;
-		for (size_t k = 0; k < array_size(names); k++)
-			if (strcmp(name + strspn(name, "_"), names[k]) == 0)
+	for (uint32_t i = 0; i < stack->n_frames && i < MAX_SYNC_FRAMES; i++) {
+		const struct location_lines *lines =
+		    &report->symbols->locations[report->profile->location_ids[stack->first + i]];
+		for (uint32_t j = 0; j < lines->count; j++) {
+			const uint32_t function = report->symbols->lines[lines->first + j].function;
+			if (is_sync_name(explain_function(explanation, function)->name))
 				return true;
+		}
 	}
 	return false;
 }
@@ -190,6 +208,7 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 	case WAIT_KIND_LOCK:
 		return is_circle(explanation, stack)                                  ? RULE_CIRCLE
 		       : wait && strncmp(wait->descriptor, "GIL", strlen("GIL")) == 0 ? RULE_GIL
+		       : is_collection(explanation, stack)                            ? RULE_HOT
 		                                                                      : RULE_LOCK;
 	case WAIT_KIND_FILE:
 		return sample->state == THREAD_DISK && (!wait || wait->syscall == NO_SYSCALL)
@@ -239,26 +258,39 @@ static bool is_in_own_code(const struct explanation *explanation, const struct s
 	return false;
 }
 
-// True if the thread does little else than wait where it waits, or is one of a runtime.
-static bool waits_for_work(const struct explanation *explanation, const struct sample *sample,
-                           enum rule rule)
+// True if the thread does little else than wait. That it is late at its work, on a busy machine, is
+// not work.
+static bool only_waits(const struct explanation *explanation, uint32_t thread, int least_parts)
+{
+	const double ready_ns = explanation->ready_ns[thread];
+
+	return (explanation->busy_ns[thread] - ready_ns) * least_parts <
+	       explanation->total_ns[thread] - ready_ns;
+}
+
+// Returns the sample's rule by what its thread does else.
+static enum rule rule_by_thread(const struct explanation *explanation, const struct sample *sample,
+                                enum rule rule)
 {
 	const struct profile *profile = explanation->report->profile;
-	const double busy_ns = explanation->busy_ns[sample->thread];
-	const double total_ns = explanation->total_ns[sample->thread];
 
-	if (rule == RULE_SEND)
-		return explanation->send_ns * 100 <
-		       LEAST_SEND_PERCENT * (double)explanation->report->profile->duration_ns;
+	if (rule == RULE_SEND &&
+	    explanation->send_ns * 100 < LEAST_SEND_PERCENT * (double)profile->duration_ns)
+		return RULE_IDLE;
 	if (rule != RULE_PEER && rule != RULE_SLEEP)
-		return false;
-	if (busy_ns * MIN_BUSY_PARTS < total_ns)
-		return true;
-	// That a thread is late at its work, on a busy machine, is not work.
-	const double ready_ns = explanation->ready_ns[sample->thread];
-	return (rule == RULE_SLEEP &&
-	        (busy_ns - ready_ns) * MIN_BUSY_PARTS_OF_SLEEPER < total_ns - ready_ns) ||
-	       !is_in_own_code(explanation, &profile->stacks[sample->stack]);
+		return rule;
+	if (!is_in_own_code(explanation, &profile->stacks[sample->stack]))
+		return RULE_IDLE;
+	if (rule == RULE_PEER && only_waits(explanation, sample->thread, MIN_BUSY_PARTS))
+		// What the other end does that is in the same process, is told of that one.
+		return sample->wait != WAIT_NONE && wait_peer(&profile->waits[sample->wait]) ==
+		                                        profile->threads[sample->thread].pid
+		           ? RULE_IDLE
+		           : RULE_ONLY_PEER;
+	if (rule == RULE_PEER)
+		return rule;
+	return only_waits(explanation, sample->thread, MIN_BUSY_PARTS_OF_SLEEPER) ? RULE_ONLY_SLEEP
+	                                                                          : rule;
 }
 
 // Returns what is waited for, as a part of a sentence; a new string, "" if nothing is known.
@@ -269,7 +301,8 @@ static char *why_text(const struct explanation *explanation, const struct sample
 	const struct profile *profile = explanation->report->profile;
 
 	if (sample->wait == WAIT_NONE || rule == RULE_HOT || rule == RULE_CPU ||
-	    rule == RULE_SLEEP || rule == RULE_CIRCLE || rule == RULE_POOL || rule == RULE_SEND)
+	    rule == RULE_SLEEP || rule == RULE_ONLY_SLEEP || rule == RULE_CIRCLE ||
+	    rule == RULE_POOL || rule == RULE_SEND)
 		return memory_strdup("");
 	const char *descriptor = frame_name_descriptor(&profile->waits[sample->wait]);
 	const char *holder = strstr(descriptor, held_by);
@@ -337,13 +370,15 @@ static bool is_selected(const struct explanation *explanation, size_t i)
 static void tell_machine(struct explanation *explanation)
 {
 	const struct report *report = explanation->report;
-	const double ready_ns = explanation->all_ready_ns;
 
-	explanation->machine_is_busy =
-	    report->cpu_wait && report->cpu_by_others &&
-	    (100 * ready_ns < LARGE_READY_PERCENT * explanation->active_ns ||
-	     100 * ready_ns < LARGE_READY_THREAD_PERCENT * (double)report->profile->duration_ns);
-	explanation->active_ns -= explanation->machine_is_busy ? ready_ns : 0;
+	explanation->machine_is_busy = report->cpu_wait && report->cpu_by_others;
+	explanation->active_ns -= explanation->machine_is_busy ? explanation->all_ready_ns : 0;
+}
+
+// True if it is told only where nothing else is.
+static bool is_last(enum rule rule)
+{
+	return rule == RULE_ONLY_PEER || rule == RULE_ONLY_SLEEP;
 }
 
 static void add_up(struct explanation *explanation)
@@ -368,28 +403,36 @@ static void add_up(struct explanation *explanation)
 	}
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sample *sample = &profile->samples[i];
-		const enum rule rule = rules[i];
-		if (!is_selected(explanation, i) || rule == RULE_IDLE ||
-		    waits_for_work(explanation, sample, rule))
+		if (!is_selected(explanation, i))
+			continue;
+		const enum rule rule = rule_by_thread(explanation, sample, rules[i]);
+		if (rule == RULE_IDLE)
 			continue;
 		add_row(explanation, sample, rule);
-		*(rule == RULE_SLEEP ? &explanation->sleep_ns : &explanation->active_ns) +=
-		    (double)sample->wall_ns;
+		*(is_last(rule)        ? &explanation->only_ns
+		  : rule == RULE_SLEEP ? &explanation->sleep_ns
+		                       : &explanation->active_ns) += (double)sample->wall_ns;
 		explanation->all_ready_ns += rule == RULE_CPU ? (double)sample->wall_ns : 0;
 	}
 	tell_machine(explanation);
+}
+
+// Deadlocks come first, then other faults, each by its time.
+static bool comes_before(const struct finding *a, const struct finding *b)
+{
+	if ((a->rule == RULE_CIRCLE) != (b->rule == RULE_CIRCLE))
+		return a->rule == RULE_CIRCLE;
+	if (explain_rules[a->rule].is_fault != explain_rules[b->rule].is_fault)
+		return explain_rules[a->rule].is_fault;
+	return a->ns > b->ns;
 }
 
 static void add_finding(struct explanation *explanation, const struct finding *finding)
 {
 	size_t at = explanation->n_findings;
 
-	while (at > 0 && finding->rule != RULE_CIRCLE &&
-	       explanation->findings[at - 1].rule != RULE_CIRCLE &&
-	       explanation->findings[at - 1].ns < finding->ns)
+	while (at > 0 && comes_before(finding, &explanation->findings[at - 1]))
 		at--;
-	if (finding->rule == RULE_CIRCLE)
-		at = 0;
 	if (at == MAX_FINDINGS)
 		return;
 	if (explanation->n_findings < MAX_FINDINGS)
@@ -489,12 +532,19 @@ static double least_thread_ns(const struct explanation *explanation, enum rule r
 	return LEAST_HOT_PERCENT * (ran_ns * 4 > all_ns ? ran_ns : all_ns / 4) / 100;
 }
 
+double explain_whole_ns(const struct explanation *explanation, enum rule rule)
+{
+	return explanation->active_ns +
+	       (rule == RULE_SLEEP || is_last(rule) ? explanation->sleep_ns : 0) +
+	       (is_last(rule) ? explanation->only_ns : 0);
+}
+
 // Returns from which time on it is worth telling.
 static double least_ns(const struct explanation *explanation, enum rule rule)
 {
 	const double ready_ns =
 	    rule == RULE_HOT && !explanation->machine_is_busy ? explanation->all_ready_ns : 0;
-	const double whole_ns = explanation->active_ns + explanation->sleep_ns - ready_ns;
+	const double whole_ns = explain_whole_ns(explanation, rule) - ready_ns;
 	const double share_ns = explain_rules[rule].least_percent * whole_ns / 100;
 	const double thread_ns = least_thread_ns(explanation, rule);
 
@@ -513,7 +563,7 @@ static void emit(struct explanation *explanation, size_t first, size_t end, uint
 		if (explanation->rows[i].ns > explanation->rows[finding.row].ns)
 			finding.row = i;
 	}
-	if (depth == 0 && !explain_rules[rule].is_sure)
+	if (depth == 0 && (rule == RULE_PEER || rule == RULE_SLEEP || is_last(rule)))
 		return;
 	// A program computes in some function or other: it is one that computes much itself.
 	if (rule == RULE_HOT && own_ns < least_ns(explanation, rule))
@@ -558,6 +608,7 @@ static void find(struct explanation *explanation)
 		for (end = i; end < n && explanation->rows[end].rule == rule; end++)
 			ns += explanation->rows[end].ns;
 		if (ns < least_ns(explanation, rule) ||
+		    (is_last(rule) && explanation->n_findings > 0) ||
 		    (rule == RULE_CPU &&
 		     (!explanation->report->cpu_wait || explanation->machine_is_busy)))
 			continue;

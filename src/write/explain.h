@@ -2,6 +2,9 @@
 // explain: finds what takes a profile's time, and why. What samples do is sorted into the causes of
 // a table of rules; each rule says from which share on it is worth telling. Shares are of the time
 // in which threads were not idle, as in the tables of top and of a run; sleeping is idle there.
+// A fault is what keeps threads from their work: other threads, too few CPUs, a pool that is empty.
+// All else describes the work itself, computing or waiting for a disk: whether it should take so
+// long only its author can tell.
 #pragma once
 
 #include <stdbool.h>
@@ -33,6 +36,8 @@ enum rule {
 	RULE_SEND,
 	RULE_SLEEP,
 	RULE_HOT,
+	RULE_ONLY_PEER, // by threads that do nothing else: told if there is nothing else to tell
+	RULE_ONLY_SLEEP,
 	N_RULES,
 };
 
@@ -40,7 +45,7 @@ struct explain_rule {
 	const char *name; // in JSON
 	const char *does; // what the function does, as in "handle waits for a lock"
 	int least_percent;
-	bool is_sure;
+	bool is_fault;
 	const char *command; // options of the command that shows it
 };
 
@@ -91,6 +96,7 @@ struct explanation {
 	double active_ns, all_ns; // active_ns without all_ready_ns if the machine is busy
 	double all_ready_ns;      // waiting for a CPU
 	double sleep_ns;          // RULE_SLEEP: not active
+	double only_ns;           // RULE_ONLY_PEER and RULE_ONLY_SLEEP: not active
 	double send_ns;           // RULE_SEND
 	bool machine_is_busy;     // it waits for CPUs that other processes use, which is no finding
 	struct finding findings[MAX_FINDINGS];
@@ -100,6 +106,9 @@ struct explanation {
 // Explains the report, which is borrowed. explain_free must follow.
 void explain_make(const struct report *report, struct explanation *ret);
 void explain_free(struct explanation *explanation);
+
+// Returns the time of which the rule's findings are shares.
+double explain_whole_ns(const struct explanation *explanation, enum rule rule);
 
 // Returns the function of that number.
 const struct function *explain_function(const struct explanation *explanation, uint32_t id);

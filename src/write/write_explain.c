@@ -15,7 +15,7 @@
 #include "writer.h"
 
 enum {
-	JSON_VERSION = 1,
+	JSON_VERSION = 2,
 	IDLE_PARTS = 100, // less than this part of the time active: the program is idle
 };
 
@@ -61,8 +61,13 @@ static char *cause_text(const struct explanation *explanation, const struct caus
 		if (places[i].link == 0 || !is_last)
 			continue;
 		_cleanup_free_ char *place = place_text(explanation, &places[i], true);
+		_cleanup_free_ char *caller =
+		    i > 0 && i + 1 == cause->n && places[i - 1].link == places[i].link
+		        ? place_text(explanation, &places[i - 1], false)
+		        : NULL;
 		char *before = text;
-		text = memory_printf("%s%s%s", before, *before ? ", which waits for " : "", place);
+		text = memory_printf("%s%s%s%s%s", before, *before ? ", which waits for " : "",
+		                     place, caller ? ", called by " : "", caller ?: "");
 		free(before);
 	}
 	return text;
@@ -89,19 +94,18 @@ static char *sentence(const struct explanation *explanation, const struct findin
 	                     why);
 }
 
-// Returns the finding with how much time it takes, a new string. Sleeping has no share: it is not
-// active time.
+// Returns the finding with how much time it takes, a new string. What is not active time has no
+// share.
 static char *told(const struct explanation *explanation, const struct finding *finding,
                   const char *mark)
 {
 	_cleanup_free_ char *text = sentence(explanation, finding);
-	const char *doubt = explain_rules[finding->rule].is_sure ? "" : " (this may be fine)";
 
-	if (finding->rule == RULE_SLEEP)
-		return memory_printf("%s, for %s%.1f s%s%s", text, mark, seconds(finding->ns), mark,
-		                     doubt);
-	return memory_printf("%s%d %%%s %s%s", mark, percent(finding->ns, explanation->active_ns),
-	                     mark, text, doubt);
+	if (finding->rule == RULE_SLEEP || finding->rule == RULE_ONLY_SLEEP ||
+	    finding->rule == RULE_ONLY_PEER)
+		return memory_printf("%s, for %s%.1f s%s", text, mark, seconds(finding->ns), mark);
+	return memory_printf("%s%d %%%s %s", mark, percent(finding->ns, explanation->active_ns),
+	                     mark, text);
 }
 
 // Returns the command that shows the finding, a new string.
@@ -145,6 +149,18 @@ static const char *nothing(const struct explanation *explanation)
 	return "Nothing stands out: no single function, lock or wait takes much of it.";
 }
 
+// Returns what to say before a description; NULL: nothing, as one is before it already.
+static const char *heading(const struct explanation *explanation, size_t i)
+{
+	const struct finding *finding = &explanation->findings[i];
+
+	if (explain_rules[finding->rule].is_fault)
+		return NULL;
+	if (i == 0)
+		return "Nothing stands out as a fault. What it does most:";
+	return explain_rules[finding[-1].rule].is_fault ? "What it does most otherwise:" : NULL;
+}
+
 static void put_findings(const struct explanation *explanation, bool is_markdown, FILE *stream)
 {
 	const struct report *report = explanation->report;
@@ -174,6 +190,9 @@ static void put_findings(const struct explanation *explanation, bool is_markdown
 		const struct finding *finding = &explanation->findings[i];
 		_cleanup_free_ char *text = told(explanation, finding, is_markdown ? "**" : "");
 		_cleanup_free_ char *look = command(explanation, finding);
+		const char *before = heading(explanation, i);
+		if (before)
+			fprintf(stream, "%s%s\n\n", i > 0 ? "\n" : "", before);
 		fprintf(stream, "%zu. %s.\n", i + 1, text);
 		for (size_t j = 0; j < finding->n_causes; j++) {
 			_cleanup_free_ char *cause = cause_text(explanation, &finding->causes[j]);
@@ -202,6 +221,7 @@ void explain_lines_init(struct explain_lines *lines, const struct report *report
 		}
 		const struct place *places = explain_places(&explanation, finding->row);
 		lines->items[lines->n++] = (struct explain_line){
+		    .is_fault = explain_rules[finding->rule].is_fault,
 		    .text = told(&explanation, finding, ""),
 		    .function = memory_strdup(
 		        finding->depth == 0
@@ -256,11 +276,8 @@ static void put_json_finding(const struct explanation *explanation, const struct
 
 	json_open(json, '{');
 	json_key_string(json, "rule", explain_rules[finding->rule].name);
-	put_share(json,
-	          finding->ns / (explanation->active_ns +
-	                                 (finding->rule == RULE_SLEEP ? explanation->sleep_ns : 0)
-	                             ?: 1));
-	json_key_bool(json, "sure", explain_rules[finding->rule].is_sure);
+	put_share(json, finding->ns / (explain_whole_ns(explanation, finding->rule) ?: 1));
+	json_key_bool(json, "fault", explain_rules[finding->rule].is_fault);
 	if (finding->depth > 0) {
 		const struct place *place =
 		    &explain_places(explanation, finding->row)[finding->depth - 1];

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// Which rule tells of what threads do, in profiles made by hand. test_explain.py has real programs.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <cmocka.h>
+
+#include "explain.h"
+#include "memory.h"
+#include "report_fixture.h"
+
+enum { PROGRAM = 1, ALL_TICKS = 200 }; // of the fixture's two seconds
+
+// What one thread does, below its own function "work".
+struct activity {
+	enum thread_state state;
+	int syscall;
+	const char *descriptor;
+	const char *reason; // a goroutine's
+	const char *frame;  // of a library
+	uint64_t ticks;
+};
+
+static const struct activity lookup = {
+    THREAD_SLEEPING, SYS_poll, "udp 10.0.0.1:1 -> 10.0.0.2:53", "", "getaddrinfo", ALL_TICKS};
+static const struct activity swapped = {THREAD_DISK, NO_SYSCALL, "", "", "memcpy", ALL_TICKS};
+static const struct activity gil = {THREAD_SLEEPING, SYS_futex, "GIL, held by \"a\" 1", "",
+                                    "take_gil",      ALL_TICKS};
+static const struct activity sends = {THREAD_SLEEPING, NO_SYSCALL,          "chan 0xc0",
+                                      "chan send",     "runtime.chansend1", ALL_TICKS};
+static const struct activity sleeps = {THREAD_SLEEPING, SYS_nanosleep, "", "",
+                                       "nanosleep",     ALL_TICKS};
+static const struct activity sleeps_often = {
+    THREAD_SLEEPING, SYS_nanosleep, "", "", "nanosleep", 150};
+static const struct activity computes = {THREAD_RUNNING, NO_SYSCALL, "", "", "memcpy", 50};
+static const struct activity asks = {
+    THREAD_SLEEPING, SYS_recvfrom, "tcp 10.0.0.1:4711 -> 10.0.0.2:5432", "", "recv", ALL_TICKS};
+static const struct activity asks_itself = {
+    THREAD_SLEEPING, SYS_recvfrom, "unix:[1], other end: \"prog\" 100", "", "recv", ALL_TICKS};
+static const struct activity collects = {THREAD_SLEEPING, NO_SYSCALL,        "sema 0x57",
+                                         "semacquire",    "runtime.gcStart", 150};
+static const struct activity syncs = {THREAD_RUNNING, NO_SYSCALL, "", "", "syscall.Fsync", 150};
+static const struct activity locks = {
+    THREAD_SLEEPING, SYS_futex, "mutex 0x1, held by \"a\" 1", "", "pthread_mutex_lock", 60};
+static const struct activity ready = {THREAD_RUNNABLE, NO_SYSCALL, "", "", "memcpy", 100};
+
+static void add(struct report_fixture *f, uint32_t thread, const struct activity *activity)
+{
+	const uint32_t function = 0; // "work"
+	const uint32_t ids[] = {
+	    report_fixture_frame(f, activity->frame),
+	    report_fixture_location(f, PROGRAM, 0x1000 + f->profile.n_locations,
+	                            &(struct fixture_line){function, 7}, 1),
+	};
+	const uint32_t wait =
+	    activity->reason[0]
+	        ? profile_intern_reason(&f->profile, activity->reason, activity->descriptor)
+	        : profile_intern_wait(&f->profile, activity->syscall, activity->descriptor, "");
+
+	if (activity->syscall == SYS_recvfrom)
+		profile_explain_descriptor(&f->profile, wait, activity->descriptor);
+	report_fixture_wait(f, thread, activity->state, ids, array_size(ids), STACK_COMPLETE,
+	                    activity->state == THREAD_RUNNING ? (uint32_t)WAIT_NONE : wait,
+	                    activity->ticks);
+}
+
+enum { MAX_THREADS = 3, MAX_ACTIVITIES = 2 };
+
+static const struct {
+	const char *name;
+	const struct activity *threads[MAX_THREADS][MAX_ACTIVITIES];
+	const char *rules; // those that are found, in their order; '!': a fault
+} cases[] = {
+    {"a name look-up", {{&lookup}}, "!name-lookup"},
+    {"memory on the disk", {{&swapped}}, "!swap"},
+    {"Python's lock", {{&gil}, {&computes}}, "!gil"},
+    {"a full channel", {{&sends}, {&sends}}, "!channel"},
+    {"one sender hands out work", {{&sends}}, ""},
+    {"sleeps only", {{&sleeps}}, "sleep"},
+    {"sleeps, and another thread has more to tell",
+     {{&sleeps}, {&computes, &sleeps_often}},
+     "sleep hot"},
+    {"waits for an answer only", {{&asks}}, "peer"},
+    {"waits for itself, which sleeps", {{&asks_itself}, {&sleeps}}, "sleep"},
+    {"a collection is a part of allocating", {{&collects, &computes}}, "hot"},
+    {"a disk that is fast is one, too", {{&syncs}}, "file"},
+    {"a fault comes before what takes longer", {{&locks}, {&computes, &syncs}}, "!lock file"},
+    {"nothing", {{NULL}}, ""},
+};
+
+static char *found(const struct report_fixture *f)
+{
+	struct explanation explanation;
+	char *text = memory_strdup("");
+
+	explain_make(&f->report, &explanation);
+	for (size_t i = 0; i < explanation.n_findings; i++) {
+		const struct explain_rule *rule = &explain_rules[explanation.findings[i].rule];
+		char *before = text;
+		text = memory_printf("%s%s%s%s", before, *before ? " " : "",
+		                     rule->is_fault ? "!" : "", rule->name);
+		free(before);
+	}
+	explain_free(&explanation);
+	return text;
+}
+
+static void test_rules(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		struct report_fixture f;
+		report_fixture_init(&f);
+		report_fixture_function(&f, "work", "work", "/src/prog.c");
+		for (int j = 0; j < MAX_THREADS; j++) {
+			const uint32_t thread = report_fixture_thread(&f, 100 + j, "main");
+			for (int k = 0; k < MAX_ACTIVITIES && cases[i].threads[j][k]; k++)
+				add(&f, thread, cases[i].threads[j][k]);
+		}
+		char *rules = found(&f);
+		if (strcmp(rules, cases[i].rules) != 0)
+			fail_msg("%s: found \"%s\"", cases[i].name, rules);
+		free(rules);
+		report_fixture_deinit(&f);
+	}
+}
+
+// That other processes use the CPUs is no finding, and no part of the busy time; too few CPUs for
+// its own threads are a fault.
+static void test_busy_machine(void **state)
+{
+	(void)state;
+	for (int by_others = 0; by_others < 2; by_others++) {
+		struct report_fixture f;
+		report_fixture_init(&f);
+		report_fixture_function(&f, "work", "work", "/src/prog.c");
+		const uint32_t thread = report_fixture_thread(&f, 100, "main");
+		add(&f, thread, &ready);
+		add(&f, thread, &computes);
+		f.report.cpu_wait = "waited";
+		f.report.cpu_by_others = by_others;
+		char *rules = found(&f);
+		assert_string_equal(rules, by_others ? "hot" : "!cpu hot");
+		free(rules);
+		report_fixture_deinit(&f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_rules),
+	    cmocka_unit_test(test_busy_machine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
