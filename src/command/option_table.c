@@ -23,7 +23,7 @@ struct error *option_error(const char *format, ...)
 	va_start(args, format);
 	message = memory_vprintf(format, args);
 	va_end(args);
-	return error_create(EXIT_STATUS_USAGE, "%s (see profiler --help)", message);
+	return error_create(EXIT_STATUS_USAGE, "%s", message);
 }
 
 unsigned int option_row_verbs(const struct option_row *row)

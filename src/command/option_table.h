@@ -31,7 +31,7 @@ struct option_table {
 };
 
 // Makes an error (EXIT_STATUS_USAGE) from a printf format, for a mistake of the user's; the message
-// says what to do.
+// says what to do. options_parse adds which help says more.
 struct error *option_error(const char *format, ...)
     __attribute__((format(printf, 1, 2), returns_nonnull));
 

@@ -399,6 +399,15 @@ static void warn_of_debug_directories(const struct options *options)
 	}
 }
 
+// Returns the mistake with the help to read, that of the verb; takes it.
+static struct error *name_help(struct error *mistake, const struct verb *verb)
+{
+	_cleanup_error_ struct error *error = mistake;
+
+	return error_create(error_status(error), "%s (see profiler %s%s--help)",
+	                    error_message(error), verb->name ?: "", verb->name ? " " : "");
+}
+
 struct error *options_parse(int argc, char **argv, struct options *ret)
 {
 	struct options options = {
@@ -433,8 +442,9 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 		error = error ? error : check(&options);
 	}
 	if (error) {
+		const struct verb *verb = options.verb;
 		options_deinit(&options);
-		return error;
+		return name_help(error, verb);
 	}
 	warn_of_debug_directories(&options);
 	*ret = options;

@@ -102,11 +102,10 @@ struct error *destination_parse(const char *url, struct destination *ret)
 	const struct push_format *format = find_format(&url);
 
 	if (!format)
-		return error_create(
-		    EXIT_STATUS_USAGE,
-		    "not an address to push to: give http://HOST:PORT or "
-		    "https://HOST for Pyroscope, parca+http://..., "
-		    "otlp+http://... or pprof+http://... (see profiler push --help)");
+		return error_create(EXIT_STATUS_USAGE,
+		                    "not an address to push to: give http://HOST:PORT or "
+		                    "https://HOST for Pyroscope, parca+http://..., "
+		                    "otlp+http://... or pprof+http://...");
 	const char *host = strchr(url, '/') + 2;
 	const size_t length = strcspn(host, "/?#");
 	if (length == 0 || !is_printable(url) || strchr(host, '#'))

@@ -58,7 +58,12 @@ static void assert_refused_words(int argc, char **argv, const char *message)
 {
 	struct options options = {.pid = 4711};
 	_cleanup_error_ struct error *error = options_parse(argc, argv, &options);
-	_cleanup_free_ char *expected = memory_printf("%s (see profiler --help)", message);
+	const struct verb *verb = NULL; // the first word that is one
+
+	for (int i = 1; !verb && i < argc; i++)
+		verb = verb_named(argv[i]);
+	_cleanup_free_ char *expected = memory_printf("%s (see profiler %s%s--help)", message,
+	                                              verb ? verb->name : "", verb ? " " : "");
 
 	assert_non_null(error);
 	assert_int_equal(error_status(error), EXIT_STATUS_USAGE);
