@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "record_news.h"
 
+#include <string.h>
+
 #include "frame_names.h"
 #include "labels.h"
 #include "memory.h"
@@ -265,6 +267,11 @@ void record_put_stacks(struct record_writer *writer)
 	}
 }
 
+size_t record_meaning_size(const struct wait *wait)
+{
+	return wait->meaning ? strlen(wait->meaning) : 0;
+}
+
 void record_put_wait(struct record_writer *writer, uint32_t id)
 {
 	const struct wait *wait = &writer->profile->waits[id];
@@ -277,9 +284,9 @@ void record_put_wait(struct record_writer *writer, uint32_t id)
 	if (wait->reason[0])
 		record_put_text(&writer->record, wait->reason);
 	record_put(&writer->block, RECORD_WAIT, &writer->record);
-	writer->is_explained = memory_grow(writer->is_explained, &writer->explained_capacity,
-	                                   id + 1, sizeof(*writer->is_explained));
-	writer->is_explained[id] = wait->meaning != NULL;
+	writer->meaning_sizes = memory_grow(writer->meaning_sizes, &writer->meanings_capacity,
+	                                    id + 1, sizeof(*writer->meaning_sizes));
+	writer->meaning_sizes[id] = record_meaning_size(wait);
 }
 
 void record_put_labels(struct record_writer *writer, uint32_t id)

@@ -48,8 +48,8 @@ struct record_writer {
 	const struct module *program;                       // as written
 	size_t n_modules, n_locations, n_stacks, n_threads; // how many are written
 	size_t n_waits, n_labels, n_cpu_waits;
-	bool *is_explained; // of each wait: its meaning is written
-	size_t explained_capacity;
+	size_t *meaning_sizes; // of each wait, as it is written: more may become known of it
+	size_t meanings_capacity;
 	size_t *n_mappings;        // of each module: how many are written
 	bool *has_build_id;        // of each module: it is written
 	size_t *n_frame_functions; // of each module: how many are written
@@ -83,6 +83,9 @@ void record_put_modules(struct record_writer *writer);
 void record_put_locations(struct record_writer *writer);
 void record_put_code_names(struct record_writer *writer);
 void record_put_stacks(struct record_writer *writer);
+
+// Returns the length of what is known of the wait's descriptor.
+size_t record_meaning_size(const struct wait *wait);
 
 // Appends the wait. Call it again when more is known of it.
 void record_put_wait(struct record_writer *writer, uint32_t id);

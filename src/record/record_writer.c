@@ -550,7 +550,7 @@ static bool write_symbols(struct record_writer *writer, const struct symbols *sy
 static bool write_meanings(struct record_writer *writer)
 {
 	for (size_t i = 0; i < writer->n_waits; i++)
-		if (writer->profile->waits[i].meaning && !writer->is_explained[i])
+		if (record_meaning_size(&writer->profile->waits[i]) != writer->meaning_sizes[i])
 			record_put_wait(writer, i);
 	if (!has_room(writer, writer->block.size))
 		protobuf_clear(&writer->block);
@@ -699,7 +699,7 @@ void record_writer_destroy(struct record_writer *writer)
 	free(writer->unreadable);
 	free(writer->nameless);
 	free(writer->begun_ticks);
-	free(writer->is_explained);
+	free(writer->meaning_sizes);
 	free(writer->free_threads);
 	free(writer->begun_ends_ns);
 	free(writer);

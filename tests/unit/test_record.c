@@ -175,7 +175,9 @@ static void make_tick(struct made *made, int64_t now_ns)
 			profile_rename_thread(profile, id, draw(made, 2) ? "renamed" : "");
 	}
 	if (profile->n_waits > 1 && draw(made, 5) == 0)
-		profile_explain_descriptor(profile, 1, "tcp 1.2.3.4:5");
+		profile_explain_descriptor(profile, 1,
+		                           draw(made, 2) ? "tcp 1.2.3.4:5"
+		                                         : "tcp 1.2.3.4:5, other end: \"x\" 7");
 }
 
 static void make_symbols(struct made *made)
@@ -309,6 +311,16 @@ static void compare_threads(const struct profile *a, const struct profile *b)
 	}
 }
 
+// What was known of them at last.
+static void compare_waits(const struct profile *a, struct profile *b)
+{
+	for (size_t i = 0; i < a->n_waits; i++) {
+		const struct wait *x = &a->waits[i];
+		const uint32_t y = profile_intern_wait(b, x->syscall, x->descriptor, x->frames);
+		assert_string_equal(x->meaning ?: "", b->waits[y].meaning ?: "");
+	}
+}
+
 static void compare_symbols(const struct made *made, const struct recording *recording)
 {
 	const struct symbols *a = &made->symbols, *b = &recording->symbols;
@@ -355,6 +367,7 @@ static void test_round_trip(void **state)
 		assert_string_equal(recording.comment, "a comment");
 		assert_string_equal(profile_process_name(&recording.profile, 7), "made up");
 		compare_threads(&made.profile, &recording.profile);
+		compare_waits(&made.profile, &recording.profile);
 		compare_symbols(&made, &recording);
 		assert_int_equal(recording.cpu_log.count, made.cpu_log.count);
 		if (made.cpu_log.count > 0)
