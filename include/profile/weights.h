@@ -56,6 +56,9 @@ void weights_find(const struct weight_sums *sums, const struct thread_figures *f
 // kernel does not count those.
 struct weights *weights_of_spans(const struct profile *profile, const struct span *spans, size_t n);
 
+// Does the same for all samples of the profile, which may be a part of one (slice_view).
+struct weights *weights_of_profile(const struct profile *profile);
+
 // A profile whose samples are weighed. Borrows all but samples and stacks.
 struct weighed {
 	struct profile profile;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // top_model: what threads, functions and waits have taken of a window of time, added up from spans.
 //
-// All sums are in samples, as in every profile, and equal those of `profiler report --from --to`
-// for the same window. Nothing here knows of a process or a terminal.
+// All sums are in samples, which count as the kernel's clocks say (weights.h), or as they are: then
+// they equal those of `profiler report --from --to` for the same window. Nothing here knows of a
+// process or a terminal.
 #pragma once
 
 #include <stdbool.h>
@@ -30,6 +31,7 @@ struct top_choice {
 	bool with_tree;
 	bool hides_idle; // functions, tree and waits are without time that usually is idle, if
 	                 // there is other time
+	bool counts;     // samples count as they are, not as the kernel's clocks say
 	bool shows_all;  // the tree has all frames; else without those that say nothing of the
 	                 // program (top_own.h)
 };

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "figures_log.h"
 #include "recording.h"
 #include "timeline.h"
 #include "top_model.h"
@@ -26,6 +27,7 @@ struct top_source {
 
 	// Private to top_source.c.
 	struct timeline timeline;
+	struct figures_log figures;
 	struct symbols found; // for a recording without names of its own
 	struct symbolizer *symbolizer;
 	size_t n_looked_up;  // locations whose names were looked up
@@ -35,6 +37,7 @@ struct top_source {
 	struct top_own *own;
 	struct span *spans; // of the last look
 	size_t spans_capacity;
+	struct weights *weights; // of the last look
 };
 
 // Reads all of the file. If it has no names, they are looked up on this machine.

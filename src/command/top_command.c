@@ -258,6 +258,7 @@ static bool tell(struct top_run *run, int64_t to_ns)
 	                &(struct top_choice){
 	                    .with_tree = !options->json && options->view == TOP_TREE,
 	                    .hides_idle = !options->json && !options->idle,
+	                    .counts = options->json,
 	                    .shows_all = options->raw,
 	                },
 	                &model);

@@ -211,6 +211,13 @@ static struct weight_sums *sum_up(const struct profile *profile)
 	return sums;
 }
 
+struct weights *weights_of_profile(const struct profile *profile)
+{
+	_cleanup_free_ struct weight_sums *sums = sum_up(profile);
+
+	return weights_of_threads(profile, sums);
+}
+
 // Scales the samples. Rounding errors are handed on from sample to sample, so that each thread's
 // samples keep their sum.
 static void scale(struct weighed *weighed, const struct weights *weights)
@@ -268,8 +275,7 @@ void weighed_init(struct weighed *ret, const struct profile *profile)
 	*ret = (struct weighed){.profile = *profile};
 	if (is_one_wait(profile))
 		return;
-	_cleanup_free_ struct weight_sums *sums = sum_up(profile);
-	_cleanup_free_ struct weights *weights = weights_of_threads(profile, sums);
+	_cleanup_free_ struct weights *weights = weights_of_profile(profile);
 	ret->samples = memory_alloc_zeroed(capacity, sizeof(*ret->samples));
 	if (profile->n_samples > 0)
 		memcpy(ret->samples, profile->samples, profile->n_samples * sizeof(*ret->samples));

@@ -7,8 +7,10 @@
 #include "error.h"
 #include "local_files.h"
 #include "memory.h"
+#include "slice.h"
 #include "symbolize.h"
 #include "top_own.h"
+#include "weights.h"
 
 enum { MIN_SPANS = 1 << 16, BATCH = 256 };
 
@@ -30,6 +32,8 @@ struct error *top_source_open(const char *path, const struct debug_sources *sour
 	modules_set_debug_sources(&recording->modules, sources);
 	timeline_init(&ret->timeline, INT64_MIN, INT64_MAX);
 	profile_follow(&recording->profile, &ret->timeline.follower);
+	figures_log_init(&ret->figures);
+	profile_follow(&recording->profile, &ret->figures.follower);
 	recording_replay(recording);
 	recording->profile.followers = NULL;
 	ret->now_ns = recording->profile.duration_ns;
@@ -51,6 +55,8 @@ void top_source_begin(const struct debug_sources *sources, bool inlines, int64_t
 	ret->symbolizer = symbolizer_create(&names, &ret->found);
 	timeline_init(&ret->timeline, INT64_MIN, INT64_MAX);
 	profile_follow(&ret->recording.profile, &ret->timeline.follower);
+	figures_log_init(&ret->figures);
+	profile_follow(&ret->recording.profile, &ret->figures.follower);
 }
 
 static void forget(struct top_source *source)
@@ -62,6 +68,7 @@ static void forget(struct top_source *source)
 		if (timeline->spans[i].end_ns >= source->now_ns - source->keep_ns)
 			timeline->spans[kept++] = timeline->spans[i];
 	timeline->n_spans = kept;
+	figures_log_forget(&source->figures, source->now_ns - source->keep_ns);
 	source->forget_above = kept > MIN_SPANS / 2 ? 2 * kept : MIN_SPANS;
 }
 
@@ -125,6 +132,7 @@ void top_source_find_names(struct top_source *source, int64_t budget_ns)
 void top_source_deinit(struct top_source *source)
 {
 	timeline_deinit(&source->timeline);
+	figures_log_deinit(&source->figures);
 	symbolizer_destroy(source->symbolizer);
 	symbols_deinit(&source->found);
 	recording_deinit(&source->recording);
@@ -133,6 +141,7 @@ void top_source_deinit(struct top_source *source)
 		top_own_deinit(source->own);
 	free(source->own);
 	free(source->spans);
+	free(source->weights);
 	*source = (struct top_source){0};
 }
 
@@ -190,6 +199,23 @@ static size_t collect_spans(struct top_source *source, int64_t from_ns, int64_t 
 	return n;
 }
 
+// What the samples of the window stand for, whichever are selected.
+static struct weights *find_weights(const struct top_source *source, size_t n_spans,
+                                    int64_t from_ns, int64_t to_ns)
+{
+	const struct profile *profile = &source->recording.profile;
+	struct slice slice;
+
+	slice_init(&slice, from_ns, to_ns);
+	for (size_t i = 0; i < n_spans; i++)
+		slice_add(&slice, profile, &source->spans[i]);
+	figures_log_fill(&source->figures, profile, source->spans, n_spans, &slice);
+	const struct profile view = slice_view(&slice, profile);
+	struct weights *weights = weights_of_profile(&view);
+	slice_deinit(&slice);
+	return weights;
+}
+
 void top_source_look(struct top_source *source, int64_t from_ns, int64_t to_ns,
                      const struct top_choice *choice, struct top_model *ret)
 {
@@ -205,7 +231,10 @@ void top_source_look(struct top_source *source, int64_t from_ns, int64_t to_ns,
 	               top_source_symbols(source));
 	const size_t n = collect_spans(source, from_ns < history_ns ? from_ns : history_ns, to_ns);
 
+	free(source->weights);
+	source->weights = choice->counts ? NULL : find_weights(source, n, from_ns, to_ns);
 	top_model_init(ret, &(struct top_input){
+	                        .weights = source->weights,
 	                        .profile = &source->recording.profile,
 	                        .modules = &source->recording.modules,
 	                        .symbols = top_source_symbols(source),
