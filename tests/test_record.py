@@ -8,8 +8,10 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
+import zlib
 
 import harness
 import pprof
@@ -35,6 +37,36 @@ def report(data, *args, status=0, verb="report", **run):
     for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:"):
         assert word not in told, told
     return done.stdout, told
+
+
+FIGURES, THREAD_FIGURES = 10, 18  # types of records
+
+
+def pack(value):
+    more = value >> 7
+    return bytes([value & 127 | 128]) + pack(more) if more else bytes([value])
+
+
+def as_before(data):
+    """The recording as an older profiler would have made it: without what the kernel counted for each thread, and how
+    late ticks were."""
+    made, at = bytearray(data[:16]), 16
+    while at < len(data):
+        size, number = struct.unpack_from("<I4xI", data, at + 4)
+        records, at, end = b"", at + 16, at + 16 + size
+        while at < end:
+            kind, start = pprof.read_varint(data, at)
+            length, start = pprof.read_varint(data, start)
+            at, fields = start + length, data[start : start + length]
+            if kind == FIGURES:
+                for _ in range(5):
+                    _, start = pprof.read_varint(data, start)
+                fields = fields[: len(fields) - (at - start)]
+            if kind != THREAD_FIGURES:
+                records += pack(kind) + pack(len(fields)) + fields
+        counted = struct.pack("<I", number) + records
+        made += BLOCK + struct.pack("<II", len(records), zlib.crc32(counted)) + counted
+    return bytes(made)
 
 
 class Recorded:
@@ -168,6 +200,16 @@ class Report(harness.TestCase):
         self.assertAlmostEqual(
             sum(read_folded(out).values()), self.summary.samples, delta=self.summary.samples / 2
         )
+
+    def test_older(self):
+        """Without the kernel's count of each thread, times are as ticks saw them; nothing is said to be damaged."""
+        out, told = report(as_before(self.data), "-f", "pprof")
+        self.assertNotRegex(told, "damaged|missing|cannot be read")
+        older, now = pprof.Profile(out).samples, pprof.Profile(report(self.data, "-f", "pprof")[0]).samples
+        for sample in older:
+            self.assertEqual(sample.cpu_ns, sample.wall_ns if sample.state == "running" else 0)
+        self.assertEqual(*(sum(sample.count for sample in samples) for samples in (older, now)))
+        self.assertAlmostEqual(*(sum(sample.wall_ns for sample in samples) for samples in (older, now)), delta=1000)
 
     def test_no_recording(self):
         for data in (b"", b"main;leaf 12\n", self.data[:12]):

@@ -71,6 +71,20 @@ static void test_cases(void **state)
 	}
 }
 
+// A thread that is gone before its figures are read a second time stays as sampled.
+static void test_read_once(void **state)
+{
+	const struct weight_sums sums = {100, {500 * MS, 100 * MS, 400 * MS}};
+	const struct thread_figures once = {.at_ns = 5 * MS, .cpu_ns = 1, .delay_ns = 1};
+	struct weights weights;
+
+	(void)state;
+	weights_find(&sums, &once, &once, PERIOD, &weights);
+	for (int class = 0; class < N_WEIGHT_CLASSES; class ++)
+		assert_true(weights.factor[class] == 1 && weights.unseen_ns[class] == 0);
+	assert_true(weights.cpu_share == 1);
+}
+
 static uint32_t add_thread(struct profile *profile, int tid)
 {
 	return profile_add_thread(profile, PID, tid, "t", 0);
@@ -256,9 +270,10 @@ static void test_simulation(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_cases),      cmocka_unit_test(test_books),
-	    cmocka_unit_test(test_goroutines), cmocka_unit_test(test_simulation),
-	    cmocka_unit_test(test_rare),       cmocka_unit_test(test_more_active),
+	    cmocka_unit_test(test_cases),       cmocka_unit_test(test_read_once),
+	    cmocka_unit_test(test_books),       cmocka_unit_test(test_goroutines),
+	    cmocka_unit_test(test_simulation),  cmocka_unit_test(test_rare),
+	    cmocka_unit_test(test_more_active),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
