@@ -18,7 +18,6 @@ import pprof
 from harness import PROFILER, STATUS_OUTPUT, STATUS_TARGET, STATUS_USAGE, Run
 from told import read_folded
 
-MAGIC = b"\x89WPROF\r\n"
 BLOCK = b"WBLK"
 TOLD = re.compile(
     r"profiler: recording of ([\d.]+) s: (\d+) ticks?, (\d+) missed; (\d+) samples? of "

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "input_limit.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

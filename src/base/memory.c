@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "memory.h"
 
-#include <stdint.h>
 #include <string.h>
 
 static void (*on_exhaustion)(void);

@@ -7,7 +7,6 @@
 #include "address_space.h"
 #include "clock.h"
 #include "hash.h"
-#include "memory.h"
 #include "language.h"
 #include "run_stats.h"
 #include "snapshot.h"

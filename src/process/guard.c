@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "guard.h"
 
-#include <errno.h>
 #include <link.h>
 #include <setjmp.h>
 #include <signal.h>

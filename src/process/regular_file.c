@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "memory.h"
 

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
 #include "gzip.h"
 #include "hash.h"
 #include "memory.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "profile_merge.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "labels.h"

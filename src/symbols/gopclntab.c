@@ -2,7 +2,6 @@
 #include "gopclntab.h"
 
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "arch.h"

@@ -11,7 +11,6 @@
 
 #include "clock.h"
 #include "hash.h"
-#include "memory.h"
 
 enum {
 	N_SLOTS = 1 << 17,

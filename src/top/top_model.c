@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call_text.h"
 #include "clock.h"
 #include "frame_name.h"
 #include "memory.h"

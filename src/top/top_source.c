@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "error.h"
 #include "local_files.h"
 #include "memory.h"
 #include "slice.h"

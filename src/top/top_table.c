@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "call_text.h"
-#include "clock.h"
 #include "frame_name.h"
 #include "memory.h"
 #include "text.h"

@@ -8,9 +8,7 @@
 #include <sys/uio.h>
 
 #include "descriptor.h"
-#include "memory.h"
 #include "proc.h"
-#include "resident.h"
 #include "syscall_messages.h"
 #include "syscall_numbers.h"
 #include "syscall_table.h"

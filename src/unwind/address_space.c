@@ -26,7 +26,6 @@
 #include "module.h"
 #include "perf_map.h"
 #include "proc.h"
-#include "resident.h"
 #include "symbol_table.h"
 #include "untrusted_file.h"
 

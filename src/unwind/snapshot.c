@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "snapshot.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 

@@ -9,7 +9,6 @@
 #include "call_check.h"
 #include "language.h"
 #include "memory.h"
-#include "module.h"
 #include "rule.h"
 #include "rule_cache.h"
 #include "rule_step.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
 #include "page.h"
 
 static int compare(const void *a_pointer, const void *b_pointer)

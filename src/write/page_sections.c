@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "error.h"
 #include "gzip.h"
 #include "memory.h"
 #include "page.h"

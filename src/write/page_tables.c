@@ -7,7 +7,6 @@
 #include "clock.h"
 #include "memory.h"
 #include "page.h"
-#include "wait_kind.h"
 
 enum { MAX_ROWS = 30, MAX_NAME_BYTES = 300 };
 

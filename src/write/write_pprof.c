@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
 #include "frame_name.h"
 #include "gzip.h"
 #include "hash.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // speedscope's own format: a sampled profile for each thread, in nanoseconds since the start. The
 // schema is file-format-schema.json in the npm package speedscope.
-#include <stdlib.h>
 #include <string.h>
 
 #include "frame_name.h"

@@ -96,14 +96,6 @@ class Outcome:
             sum(delay_s for _, delay_s in self.truth.threads.values()),
         )
 
-    def worst_thread_cpu(self):
-        """Returns how far a thread's CPU time in the profile is off, beyond 2 %, in seconds."""
-        return max(
-            (abs(self.thread_cpu_s[tid] - cpu_s) - 0.02 * cpu_s
-             for tid, (cpu_s, _) in self.truth.threads.items()),
-            default=0,
-        )  # fmt: skip
-
 
 def mean_and_z(values):
     """Returns the mean of errors, and how many standard errors it is from 0. For few values, Student's t is

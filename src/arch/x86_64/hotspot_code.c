@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "arch.h"
-#include "memory.h"
 #include "rule.h"
 #include "x86_registers.h"
 

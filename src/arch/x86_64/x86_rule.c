@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "arch.h"
-#include "beam_code.h"
 #include "expression.h"
 #include "memory.h"
 #include "rule.h"

@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 
-#include "beam_code.h"
 #include "memory.h"
 #include "x86_instruction.h"
 

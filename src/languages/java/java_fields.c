@@ -5,7 +5,6 @@
 
 #include "java_stream.h"
 #include "java_symbol.h"
-#include "memory.h"
 
 enum {
 	MAX_FIELDS = 512,

@@ -5,7 +5,6 @@
 #include "java.h"
 #include "languages.h"
 #include "memory.h"
-#include "module.h"
 #include "profile.h"
 #include "run_stats.h"
 #include "runtimes.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "address_space.h"
 #include "arch.h"
 #include "hotspot_code.h"
 #include "java.h"

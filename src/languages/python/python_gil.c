@@ -7,7 +7,6 @@
 #include "python.h"
 #include "resident.h"
 #include "runtimes.h"
-#include "text.h"
 
 // Of struct _gil_runtime_state (Include/internal/pycore_gil.h), which has conditions and mutexes
 // besides, on whose futexes threads sleep.

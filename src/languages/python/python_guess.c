@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "address_space.h"
-#include "memory.h"
 #include "proc.h"
 #include "python.h"
 #include "resident.h"

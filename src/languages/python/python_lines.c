@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "python_lines.h"
 
-#include <stdbool.h>
 
 enum {
 	UNIT_BYTES = 2, // of an instruction
