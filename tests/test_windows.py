@@ -111,7 +111,7 @@ class Windows(harness.TestCase):
         self.assertEqual(files, copies[-2:])
 
     def test_a_slow_command(self):
-        """While sixteen files are not finished, windows get longer; without --push none is given up."""
+        """While sixteen files are not finished, windows get longer."""
         target = self.start_fixture("threads", 2, 1)
         summary, files = self.windows(target, "--every=100ms", "--exec=sleep 4; :", hz=99, duration="3")
         profiles = [self.read(name) for name in files]

@@ -26,6 +26,5 @@ struct push_counts {
 	_Atomic uint64_t spool_windows, spool_bytes; // at the last look
 	_Atomic int64_t oldest_ns;       // of the windows that wait, CLOCK_REALTIME; 0: none
 	_Atomic int64_t last_success_ns; // CLOCK_REALTIME; 0: none
-	_Atomic int64_t sampling_over;   // windows that cannot be written are not tried again
 	_Atomic int64_t ending_ns; // when waiting for the end began, CLOCK_MONOTONIC; 0: not yet
 };

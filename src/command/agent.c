@@ -261,7 +261,6 @@ static void become_sampler(const struct agent *agent, const struct agent_process
 		_exit(STATUS_SILENT);
 	options->agent.names = agent->names;
 	options->agent.window_number = agent->n_forked;
-	options->agent.counts = agent->pusher->counts;
 	if (!is_still_there(process))
 		_exit(STATUS_ENDED);
 	_exit(agent->sampler->sample(agent->sampler->context));
@@ -516,8 +515,6 @@ static void end(struct agent *agent)
 
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
-	if (agent->pusher->counts)
-		agent->pusher->counts->sampling_over = true;
 	tell_samplers(agent);
 	for (collect(agent); agent->n_running > 0 && clock_now_ns() < until_ns; collect(agent))
 		sigtimedwait(&child, NULL, &timeout);

@@ -11,7 +11,6 @@
 struct agent_sums;
 struct name_cache;
 struct option_table;
-struct push_counts;
 
 struct error;
 struct options;
@@ -48,7 +47,6 @@ struct agent_options {
 	const char *const *comments;      // of its window, NULL-terminated; borrowed
 	uint32_t window_number;           // makes its file's name unique
 	struct name_cache *names;         // shared by all samplers; borrowed
-	const struct push_counts *counts; // of the agent's uploader; NULL: none; borrowed
 };
 
 // The options of this verb alone.

@@ -24,32 +24,14 @@
 #include "output.h"
 #include "profile.h"
 #include "write_report.h"
-#include "push_counts.h"
 #include "stack_limit.h"
 #include "supervise.h"
 #include "symbolize.h"
 #include "timeline.h"
 #include "writer.h"
 
-enum { CHILD_NICE = 10, MAX_HELD = 8, MAX_CHILDREN = 16, MAX_ENDING = 32 };
+enum { CHILD_NICE = 10, MAX_CHILDREN = 16 };
 enum { STATUS_EXEC_FAILED = 100 }; // of a child: its file is in its place
-
-// Asks a child that waits for room to give its window up: one that writes does not hear it.
-#define GIVE_UP SIGRTMIN
-// Ends a child whatever it does. Its status says whether the file is in its place.
-#define END_NOW (SIGRTMIN + 4)
-
-// Of a child.
-static volatile sig_atomic_t is_in_place;
-
-static sigset_t give_up_set(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, GIVE_UP);
-	return set;
-}
 
 struct error *window_files_init(struct window_files *files, const struct options *options,
                                 struct modules *modules, const struct supervise_ends *ends)
@@ -59,7 +41,6 @@ struct error *window_files_init(struct window_files *files, const struct options
 	    .modules = modules,
 	    .ends = ends,
 	    .n_begun = options->agent.window_number,
-	    .counts = options->agent.counts,
 	};
 	gethostname(files->host, sizeof(files->host) - 1);
 	for (char *c = files->host; *c; c++)
@@ -82,8 +63,13 @@ struct error *window_files_init(struct window_files *files, const struct options
 
 void window_files_deinit(struct window_files *files)
 {
-	for (size_t i = 0; i < files->count; i++)
+	for (size_t i = 0; i < files->count; i++) {
 		free(files->items[i].path);
+		window_back_destroy(files->items[i].back);
+	}
+	for (size_t i = 0; i < files->n_backs; i++)
+		window_back_destroy(files->backs[i]);
+	free(files->backs);
 	free(files->items);
 	free(files->directory);
 	*files = (struct window_files){0};
@@ -115,31 +101,6 @@ static const char **join_comments(const char *first, const char *const *more)
 	return joined;
 }
 
-static void on_end_now(int signal)
-{
-	(void)signal;
-	_exit(is_in_place ? EXIT_STATUS_OK : EXIT_STATUS_OUTPUT);
-}
-
-static void set_end_now(int how)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, END_NOW);
-	sigprocmask(how, &set, NULL);
-}
-
-// Does not end between the two: a window that is sent may not count as lost.
-static struct error *put_in_place(struct output *output)
-{
-	set_end_now(SIG_BLOCK);
-	struct error *error = output_finish(output, NULL);
-	is_in_place = !error;
-	set_end_now(SIG_UNBLOCK);
-	return error;
-}
-
 static struct error *write_part(const struct window_files *files, const struct window_part *part,
                                 const struct symbols *symbols, const char *path,
                                 const char *comment)
@@ -166,7 +127,7 @@ static struct error *write_part(const struct window_files *files, const struct w
 	                     },
 	                     output_stream(output));
 	if (!error)
-		error = put_in_place(output);
+		error = output_finish(output, NULL);
 	output_destroy(output);
 	return error;
 }
@@ -234,22 +195,10 @@ static int run_command(const char *command, const char *path)
 	return STATUS_EXEC_FAILED;
 }
 
-// In the child: waits a moment after a window could not be written. False: it is lost, as the end
-// has come, or there are newer ones.
-static bool may_retry(const struct window_files *files, pid_t parent)
-{
-	const struct timespec moment = {.tv_sec = 1};
-	const sigset_t give_up = give_up_set();
-
-	if (!files->counts || files->counts->sampling_over || getppid() != parent)
-		return false;
-	return sigtimedwait(&give_up, NULL, &moment) != GIVE_UP;
-}
-
 // With --push a window is soon elsewhere.
-static bool says_where(const struct window_files *files)
+static bool says_where(const struct options *options)
 {
-	return files->counts ? files->options->verbose : !files->options->quiet;
+	return options->push.destination.url ? options->verbose : !options->quiet;
 }
 
 // In the child. Its signals stay blocked, so that it finishes what it began.
@@ -257,15 +206,12 @@ static int work(const struct window_files *files, const struct window_part *part
                 const char *comment)
 {
 	_cleanup_free_ char *root = memory_printf("/proc/%d/root", files->pid);
-	const pid_t parent = getppid();
 	const struct sched_param none = {0};
 	const struct symbolize_options names = {.inlines = files->options->inlines,
 	                                        .cache = files->options->agent.names};
 	struct symbols symbols = {0};
 
 	supervise_close_ends(files->ends);
-	signal(END_NOW, on_end_now);
-	set_end_now(SIG_UNBLOCK);
 	prctl(PR_SET_NAME, WINDOW_WRITER_NAME);
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	setpriority(PRIO_PROCESS, 0, CHILD_NICE);
@@ -279,11 +225,7 @@ static int work(const struct window_files *files, const struct window_part *part
 	struct error *error = write_part(files, part, &symbols, path, comment);
 	if (error)
 		fprintf(stderr, "profiler: %s\n", error_message(error));
-	while (error && may_retry(files, parent)) {
-		error_destroy(error);
-		error = write_part(files, part, &symbols, path, comment);
-	}
-	if (!error && says_where(files))
+	if (!error && says_where(files->options))
 		fprintf(stderr, "profiler: a window is in %s\n", path);
 	const int status = error ? error_status(error) : EXIT_STATUS_OK;
 	error_destroy(error);
@@ -292,16 +234,42 @@ static int work(const struct window_files *files, const struct window_part *part
 	return status;
 }
 
-static uint64_t count_samples(const struct profile *view)
+void window_back_destroy(struct window_back *back)
 {
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < view->n_samples; i++)
-		n += view->samples[i].count;
-	return n;
+	if (!back)
+		return;
+	free(back->ids);
+	free(back->samples);
+	free(back->figures);
+	free(back);
 }
 
-// True if it has finished. One that could not be written is forgotten.
+static uint64_t count_samples(const struct sample *samples, size_t n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += samples[i].count;
+	return sum;
+}
+
+static void note_lost(struct window_files *files, uint64_t n_samples)
+{
+	files->n_lost++;
+	files->n_lost_samples += n_samples;
+}
+
+static void note_failed(struct window_files *files, struct window_file *file)
+{
+	free(take_pointer(file->path));
+	if (file->back)
+		*array_push(files->backs, files->n_backs, files->backs_capacity) =
+		    take_pointer(file->back);
+	else
+		note_lost(files, file->samples);
+}
+
+// One that could not be written is forgotten.
 static void poll_file(struct window_files *files, struct window_file *file, bool wait)
 {
 	int status = 0;
@@ -315,11 +283,9 @@ static void poll_file(struct window_files *files, struct window_file *file, bool
 	file->child = 0;
 	const int code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_STATUS_OUTPUT;
 	files->n_exec_failed += code == STATUS_EXEC_FAILED;
-	if (code == EXIT_STATUS_OK || code == STATUS_EXEC_FAILED)
-		return;
-	files->n_lost++;
-	files->n_lost_samples += file->samples;
-	free(take_pointer(file->path));
+	if (code != EXIT_STATUS_OK && code != STATUS_EXEC_FAILED)
+		note_failed(files, file);
+	window_back_destroy(take_pointer(file->back));
 }
 
 bool window_files_is_behind(const struct window_files *files)
@@ -331,58 +297,41 @@ bool window_files_is_behind(const struct window_files *files)
 	return n >= MAX_CHILDREN;
 }
 
-// No more than some are held in memory, waiting for a disk that is full. Those that are only slow
-// go on, as long as they are not too many for the machine.
-static void give_up_oldest(struct window_files *files)
-{
-	size_t n = 0;
-
-	for (size_t i = files->count; i-- > 0;) {
-		struct window_file *file = &files->items[i];
-		if (!file->child || ++n <= MAX_HELD)
-			continue;
-		kill(file->child, n > MAX_ENDING ? SIGKILL : n > MAX_CHILDREN ? END_NOW : GIVE_UP);
-		poll_file(files, file, n > MAX_ENDING);
-	}
-}
-
-// The child's process. It has GIVE_UP blocked from its beginning on.
 static pid_t start(const struct window_files *files, const struct window_part *part,
                    const char *path, const char *comment)
 {
-	const sigset_t give_up = give_up_set();
-	sigset_t before;
-
 	fflush(stderr);
-	sigprocmask(SIG_BLOCK, &give_up, &before);
 	const pid_t child = fork();
 	if (child == 0) {
 		signal(SIGCHLD, SIG_DFL); // tells of threads that are the parent's (tracee.h)
 		_exit(work(files, part, path, comment));
 	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
 	return child;
 }
 
-bool window_files_write(struct window_files *files, const struct window_part *part, int64_t time_ns,
+void window_files_write(struct window_files *files, const struct window_part *part, int64_t time_ns,
                         const char *comment)
 {
-	_cleanup_free_ char *path = path_of(files, time_ns);
-	const pid_t child = start(files, part, path, comment);
+	struct window_file file = {
+	    .path = path_of(files, time_ns),
+	    .back = part->back,
+	    .samples = count_samples(part->view->samples, part->view->n_samples),
+	};
 
-	if (child < 0) {
-		fprintf(stderr, "profiler: cannot write %s: no process can be started: %s\n", path,
-		        strerror(errno));
-		files->n_lost++;
-		files->n_lost_samples += count_samples(part->view);
-		return false;
+	file.child = start(files, part, file.path, comment);
+	if (file.child < 0) {
+		fprintf(stderr, "profiler: cannot write %s: no process can be started: %s\n",
+		        file.path, strerror(errno));
+		note_failed(files, &file);
+		return;
 	}
 	files->n_begun++;
-	*array_push(files->items, files->count, files->capacity) = (struct window_file){
-	    .child = child, .path = take_pointer(path), .samples = count_samples(part->view)};
-	if (files->counts)
-		give_up_oldest(files);
-	return true;
+	*array_push(files->items, files->count, files->capacity) = file;
+}
+
+struct window_back *window_files_take_back(struct window_files *files)
+{
+	return files->n_backs ? files->backs[--files->n_backs] : NULL;
 }
 
 static void remove_oldest(struct window_files *files)
@@ -429,8 +378,15 @@ void window_files_poll(struct window_files *files, bool wait)
 		forget_finished(files);
 }
 
-struct error *window_files_failure(const struct window_files *files)
+struct error *window_files_end(struct window_files *files)
 {
+	struct window_back *back;
+
+	window_files_poll(files, true);
+	while ((back = window_files_take_back(files))) {
+		note_lost(files, count_samples(back->samples, back->n_samples));
+		window_back_destroy(back);
+	}
 	if (files->n_lost)
 		return error_create(
 		    EXIT_STATUS_OUTPUT,

@@ -17,16 +17,31 @@
 struct error;
 struct modules;
 struct options;
-struct push_counts;
 struct supervise_ends;
 struct profile;
+struct sample;
+struct figures_range;
 struct timeline;
+
+// What a window has of the profile, which the next one gets if it cannot be written.
+struct window_back {
+	int64_t start_ns;
+	size_t *ids; // of the samples in the profile
+	struct sample *samples;
+	size_t n_samples;
+	struct figures_range *figures; // by thread
+	size_t n_figures;
+};
+
+// Frees it. Accepts NULL.
+void window_back_destroy(struct window_back *back);
 
 // A file that is being written, or is finished.
 struct window_file {
 	pid_t child; // writes it; 0: it is finished
 	char *path;
 	uint64_t samples;
+	struct window_back *back; // NULL: it is lost if it cannot be written
 };
 
 struct window_files {
@@ -42,9 +57,8 @@ struct window_files {
 	uint64_t n_lost, n_lost_samples; // files that could not be written, and their samples
 	uint64_t n_exec_failed;          // files that are there, but options->exec failed
 	const char *const *labels;       // more comments, NULL-terminated; NULL: none; borrowed
-	// With --push, the process that has a window which cannot be written now tries again, until
-	// sampling has ended.
-	const struct push_counts *counts; // NULL: no push; borrowed
+	struct window_back **backs;      // of windows that could not be written
+	size_t n_backs, backs_capacity;
 };
 
 // Makes the directory if it does not exist. An error if files cannot be written to it.
@@ -57,12 +71,15 @@ struct window_part {
 	struct profile *view;        // its samples
 	const struct profile *whole; // the profile that it is a part of
 	struct timeline *timeline;   // for a format that shows time; NULL: none
+	struct window_back *back;    // window_files takes it over; NULL: it is lost if not written
 };
 
-// Begins to write the part to a file whose name has time_ns in it. `comment` is borrowed. False if
-// no process could be started.
-bool window_files_write(struct window_files *files, const struct window_part *part, int64_t time_ns,
+// Begins to write the part to a file whose name has time_ns in it. `comment` is borrowed.
+void window_files_write(struct window_files *files, const struct window_part *part, int64_t time_ns,
                         const char *comment);
+
+// Returns what a window had that could not be written; the caller destroys it. NULL: none.
+struct window_back *window_files_take_back(struct window_files *files);
 
 // True while so many are being written that one more would only take the CPU from them.
 bool window_files_is_behind(const struct window_files *files);
@@ -71,5 +88,5 @@ bool window_files_is_behind(const struct window_files *files);
 // options->keep. `wait`: waits for all.
 void window_files_poll(struct window_files *files, bool wait);
 
-// What of all that was begun has failed, once it has ended. NULL: nothing.
-struct error *window_files_failure(const struct window_files *files);
+// Waits for all that is being written. Returns what of all that was begun is lost; NULL: nothing.
+struct error *window_files_end(struct window_files *files);

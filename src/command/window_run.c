@@ -9,7 +9,6 @@
 #include "memory.h"
 #include "metrics.h"
 #include "profile.h"
-#include "push_counts.h"
 #include "recording.h"
 #include "supervise.h"
 
@@ -50,8 +49,6 @@ struct error *window_run_open(struct window_run *run, const struct options *opti
 		                          &process->ends);
 	if (!error && pushes)
 		error = pusher_start(&run->pusher, &run->options, &process->ends);
-	if (pushes)
-		run->files.counts = run->pusher.counts;
 	return error;
 }
 
@@ -119,18 +116,15 @@ struct error *window_run_end(struct window_run *run)
 {
 	const struct options *options = &run->options;
 
-	if (run->pusher.counts)
-		run->pusher.counts->sampling_over = true;
 	if (options->ring_ns)
 		flight_recorder_end(&run->recorder);
 	else
 		windows_end(&run->windows, run->recording->profile.duration_ns);
-	window_files_poll(&run->files, true);
+	struct error *error = window_files_end(&run->files);
 	if (options->agent.sums)
 		agent_sums_add(options->agent.sums, run->stats, &run->files);
 	pusher_end(&run->pusher);
 	write_metrics(run, true);
-	struct error *error = window_files_failure(&run->files);
 	return error ? error : take_pointer(run->metrics_error);
 }
 

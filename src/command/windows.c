@@ -11,10 +11,7 @@
 #include "window_files.h"
 #include "writer.h"
 
-enum {
-	MIN_COLLECT = 4096,
-	MAX_JOINED = 8, // windows that become one, while earlier ones are still being written
-};
+enum { MIN_COLLECT = 4096 };
 
 void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
                    struct window_files *files)
@@ -51,47 +48,73 @@ static void fit_written(struct windows *windows)
 		windows->written[windows->n_written++] = (struct sample){0};
 }
 
-// The samples that have grown since the last window, by what. The caller frees them.
-static struct sample *new_samples(struct windows *windows, size_t *ret_count)
+// The samples that have grown since the last window, by what.
+static void take_samples(struct windows *windows, struct window_back *ret)
 {
 	const struct profile *profile = windows->profile;
-	struct sample *samples = memory_alloc_zeroed(profile->n_samples, sizeof(*samples));
-	size_t n = 0;
 
+	ret->samples = memory_alloc_zeroed(profile->n_samples, sizeof(*ret->samples));
+	ret->ids = memory_alloc_zeroed(profile->n_samples, sizeof(*ret->ids));
 	fit_written(windows);
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		struct sample *written = &windows->written[i];
 		const struct sample *sum = &profile->samples[i];
 		if (sum->count == written->count)
 			continue;
-		samples[n] = *sum;
-		samples[n].count -= written->count;
-		samples[n].wall_ns -= written->wall_ns;
-		samples[n].cpu_ns -= written->cpu_ns;
+		struct sample *sample = &ret->samples[ret->n_samples];
+		*sample = *sum;
+		sample->count -= written->count;
+		sample->wall_ns -= written->wall_ns;
+		sample->cpu_ns -= written->cpu_ns;
+		ret->ids[ret->n_samples++] = i;
 		*written = *sum;
-		n++;
 	}
-	*ret_count = n;
-	return samples;
 }
 
-// What the kernel has counted since the last window, by thread. The caller frees it.
-static struct figures_range *new_figures(struct windows *windows)
+// What the kernel has counted since the last window, by thread.
+static void take_figures(struct windows *windows, struct window_back *ret)
 {
 	const struct profile *profile = windows->profile;
 	const size_t n = profile->n_threads;
-	struct figures_range *figures = memory_alloc_zeroed(n + 1, sizeof(*figures));
 
-	windows->figures =
-	    memory_grow(windows->figures, &windows->figures_capacity, n + 1, sizeof(*figures));
+	ret->figures = memory_alloc_zeroed(n + 1, sizeof(*ret->figures));
+	ret->n_figures = n;
+	windows->figures = memory_grow(windows->figures, &windows->figures_capacity, n + 1,
+	                               sizeof(*windows->figures));
 	for (size_t i = 0; i < n; i++) {
-		profile_figures(profile, i, &figures[i].from, &figures[i].to);
-		if (i < windows->n_figures && windows->figures[i].at_ns > figures[i].from.at_ns)
-			figures[i].from = windows->figures[i];
-		windows->figures[i] = figures[i].to;
+		struct figures_range *range = &ret->figures[i];
+		profile_figures(profile, i, &range->from, &range->to);
+		if (i < windows->n_figures && windows->figures[i].at_ns > range->from.at_ns)
+			range->from = windows->figures[i];
+		windows->figures[i] = range->to;
 	}
 	windows->n_figures = n;
-	return figures;
+}
+
+// The window at hand gets what one had that could not be written.
+static void take_back(struct windows *windows, const struct window_back *back)
+{
+	for (size_t i = 0; i < back->n_samples; i++) {
+		struct sample *written = &windows->written[back->ids[i]];
+		written->count -= back->samples[i].count;
+		written->wall_ns -= back->samples[i].wall_ns;
+		written->cpu_ns -= back->samples[i].cpu_ns;
+	}
+	for (size_t i = 0; i < back->n_figures && i < windows->n_figures; i++)
+		if (back->figures[i].from.at_ns < windows->figures[i].at_ns)
+			windows->figures[i] = back->figures[i].from;
+	if (back->start_ns < windows->start_ns)
+		windows->start_ns = back->start_ns;
+}
+
+static void take_all_back(struct windows *windows)
+{
+	struct window_back *back;
+
+	while ((back = window_files_take_back(windows->files))) {
+		take_back(windows, back);
+		window_back_destroy(back);
+	}
 }
 
 static char *describe(const struct windows *windows, const struct profile *view)
@@ -132,45 +155,70 @@ static void cut_timeline(struct windows *windows, struct timeline *ret)
 	windows->n_shown = profile->n_threads;
 }
 
-static void cut(struct windows *windows, int64_t now_ns)
+static struct window_back *take_window(struct windows *windows)
 {
-	struct profile view = *windows->profile;
-	_cleanup_free_ struct sample *samples = new_samples(windows, &view.n_samples);
-	_cleanup_free_ struct figures_range *figures = new_figures(windows);
-	view.samples = samples;
-	view.figures = figures;
-	view.n_figures = view.n_threads;
-	view.start_time_ns += windows->start_ns - view.start_ns;
-	view.duration_ns = now_ns - windows->start_ns;
-	windows->start_ns = now_ns;
-	if (view.n_samples == 0)
-		return;
-	_cleanup_free_ char *comment = describe(windows, &view);
+	struct window_back *back = memory_alloc_zeroed(1, sizeof(*back));
+
+	take_all_back(windows);
+	back->start_ns = windows->start_ns;
+	take_samples(windows, back);
+	take_figures(windows, back);
+	return back;
+}
+
+static void write_window(struct windows *windows, struct profile *view, struct window_back *back)
+{
+	_cleanup_free_ char *comment = describe(windows, view);
 	struct timeline timeline = {0};
+
 	if (windows->shows_time)
 		cut_timeline(windows, &timeline);
 	window_files_write(windows->files,
 	                   &(struct window_part){
-	                       .view = &view,
+	                       .view = view,
 	                       .whole = windows->profile,
 	                       .timeline = windows->shows_time ? &timeline : NULL,
+	                       .back = windows->shows_time ? NULL : back,
 	                   },
-	                   view.start_time_ns, comment);
+	                   view->start_time_ns, comment);
+	if (windows->shows_time)
+		window_back_destroy(back);
 	timeline_deinit(&timeline);
+}
+
+static void cut(struct windows *windows, int64_t now_ns)
+{
+	struct window_back *back = take_window(windows);
+	struct profile view = *windows->profile;
+
+	view.samples = back->samples;
+	view.n_samples = back->n_samples;
+	view.figures = back->figures;
+	view.n_figures = back->n_figures;
+	view.start_time_ns += back->start_ns - view.start_ns;
+	view.duration_ns = now_ns - back->start_ns;
+	windows->start_ns = now_ns;
+	if (view.n_samples > 0)
+		write_window(windows, &view, back);
+	else
+		window_back_destroy(back);
 }
 
 bool windows_cut(struct windows *windows, int64_t now_ns)
 {
-	const int64_t long_ns = MAX_JOINED * windows->options->every_ns;
-
-	// Fewer files need less CPU: with --push one that is too many would be given up.
-	if (now_ns - windows->start_ns < long_ns && window_files_is_behind(windows->files))
+	if (window_files_is_behind(windows->files))
 		return false;
 	cut(windows, now_ns);
 	return true;
 }
 
-// Samples of which the window at hand has a part.
+static void keep_back(const struct window_back *back, bool *kept)
+{
+	for (size_t i = 0; back && i < back->n_samples; i++)
+		kept[back->ids[i]] = true;
+}
+
+// Samples of which the window at hand has a part, or may get one back.
 static void keep_new(const struct windows *windows, bool *kept)
 {
 	const struct profile *profile = windows->profile;
@@ -179,6 +227,10 @@ static void keep_new(const struct windows *windows, bool *kept)
 		kept[i] = profile->samples[i].count != windows->written[i].count;
 	for (size_t i = 0; i < windows->spans.n_spans; i++)
 		kept[windows->spans.spans[i].sample] = true;
+	for (size_t i = 0; i < windows->files->count; i++)
+		keep_back(windows->files->items[i].back, kept);
+	for (size_t i = 0; i < windows->files->n_backs; i++)
+		keep_back(windows->files->backs[i], kept);
 }
 
 void windows_collect(struct windows *windows)
@@ -201,5 +253,6 @@ void windows_collect(struct windows *windows)
 
 void windows_end(struct windows *windows, int64_t now_ns)
 {
+	window_files_poll(windows->files, true);
 	cut(windows, now_ns);
 }

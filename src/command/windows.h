@@ -2,8 +2,9 @@
 // windows: makes a profile of each stretch of time (--every), all of which add up to the whole
 // exactly.
 //
-// A window holds what the profile's sums have grown by since the previous window. Times are those
-// of the profile.
+// A window holds what the profile's sums have grown by since the previous window; one that cannot
+// be written becomes part of the next, unless the format shows time. Times are those of the
+// profile.
 #pragma once
 
 #include <stdbool.h>
@@ -45,5 +46,5 @@ bool windows_cut(struct windows *windows, int64_t now_ns);
 // Forgets what is in windows already, once it is much (profile_collect.h).
 void windows_collect(struct windows *windows);
 
-// Begins to write the last one.
+// Waits for all that is being written, and begins to write the last one, with what is left of them.
 void windows_end(struct windows *windows, int64_t now_ns);
