@@ -4,7 +4,8 @@
     check_layers.py ROOT
 
 ptrace is known to five files of the layer trace, libdw to the files that read ELF files, and
-registers, instructions and system calls' numbers to the layer arch. Each folder of src and include
+registers, instructions and system calls' numbers to the layer arch; languages are named in the layer
+languages alone. Each folder of src and include
 is a layer of src/meson.build, whose include directories keep the direction between layers: so no
 #include goes round them by a path. src/README.md has the same layers in the same order. The top
 level holds what it is meant to hold. What a header declares is used by more than one file.
@@ -68,6 +69,35 @@ def check_machine(path, text):
         found = MACHINE_NAME.search(code)
         if found:
             faults.append(f"{path}:{line}: {found.group()} belongs to the layer arch")
+    return faults
+
+
+# What belongs to a folder of src/languages. Names of the machine's own (C, C++, Rust) do not count.
+LANGUAGE_NAME = re.compile(
+    r"""java|hotspot|jvm|python|(?<!c)pypy|goroutine|goid|golang|pclntab|php|erlang|luajit|haskell|nodejs|
+        ruby|(?<![a-z])(?:beam|ghc|v8|perl)(?![a-z])""",
+    re.X | re.I,
+)
+# A processor's part of a language is arch's: its machine code.
+LANGUAGE_LAYERS = {"languages", "arch"}
+# What users type and read in the help: options' names, values and examples. And a format of symbols.
+LANGUAGE_FILES = {"option_rows", "verb", "agent_command", "agent_rules", "gopclntab"}
+# A format of symbols and rules in files, as DWARF is one; by name to those who ask for it.
+SYMBOL_FORMATS = re.compile(r"\w*gopclntab\w*")
+SYMBOL_LAYERS = {"symbols", "unwind"}
+
+
+def check_languages(path, text):
+    """Outside of the layer languages no code names a language. Comments may, as examples."""
+    layer = path.split(os.sep)[1]
+    if layer in LANGUAGE_LAYERS or file_name(path) in LANGUAGE_FILES or not path.endswith((".c", ".h")):
+        return []
+    faults = []
+    for line, code in enumerate(blank_comments(text).split("\n"), 1):
+        code = SYMBOL_FORMATS.sub("", code) if layer in SYMBOL_LAYERS else code
+        found = LANGUAGE_NAME.search(code)
+        if found:
+            faults.append(f"{path}:{line}: {found.group()} belongs to the layer languages")
     return faults
 
 
@@ -148,6 +178,12 @@ def self_test():
     for code in ("x = user->orig_rax;", 'f("\\x0f\\x05")', "struct user_regs_struct r;", "REG_RIP"):
         assert check_machine("src/trace/x.c", code) and not check_machine("src/arch/x.c", code), code
     assert not check_machine("src/trace/x.c", "a = 1; // rax\n/* rsp */ const char *sip;")
+    for code in ('f("[java]");', "bool is_goroutine;", "x->goid = 1;", "PYTHON_LOCK"):
+        assert check_languages("src/sample/x.c", code), code
+        assert not check_languages("src/languages/go/x.c", code), code
+    assert not check_languages("src/sample/x.c", "a = 1; // as in Java")
+    assert not check_languages("src/symbols/x.c", "module->gopclntab = 0;")
+    assert check_languages("src/write/x.c", "module->gopclntab = 0;")
     build = "layers = {\n  'base': [],\n  'top': ['base'],\n}\n"
     readme = "| layer | holds |\n|---|---|\n| `top` | x |\n| `base` | y |\n\n"
     assert not check_layers(build, readme, ["src/base/x.c"])
@@ -189,6 +225,7 @@ def main():
     for path in files:
         text = read(os.path.join(root, path))
         faults += check_includes(path, text) + check_machine(path, text)
+        faults += check_languages(path, text)
         if path.endswith((".c", ".h")):
             faults += check_license(path, text)
     tests = source_files(root, os.path.join("tests", "unit"), os.path.join("tests", "fuzz"))

@@ -26,7 +26,7 @@ enum lock_what {
 	LOCK_WHAT_PIPE,
 	LOCK_WHAT_SOCKET,
 	LOCK_WHAT_LOCK,    // of a language or runtime
-	LOCK_WHAT_MONITOR, // of an object of Java's
+	LOCK_WHAT_MONITOR, // of an object of a language
 	N_LOCK_WHATS,
 };
 

@@ -45,6 +45,14 @@ struct language_text {
 	const struct reason_rule *reasons;
 	// How a wait's descriptor begins that is a lock.
 	const char *const *locks;
+	// Likewise, of the one lock that a thread needs to run at all; NULL: it has none.
+	const char *whole_lock;
+	// Reasons for which a task waits until another one takes what it gives.
+	const char *const *sends;
+	// Functions that wait for a free place of a pool; it is enough that a name contains one.
+	const char *const *pools;
+	// Likewise, that wait for the garbage collector, as a part of allocating.
+	const char *const *collects;
 
 	// The program's own code (own_code.h): names of modules with the language's own code
 	// (fnmatch(3)), what paths of such modules contain, and functions that it has compiled for
@@ -69,6 +77,9 @@ struct language_text {
 
 // All of them; NULL at the end. Defined in src/languages.
 extern const struct language_text *const language_texts[];
+
+// True if a wait's descriptor tells of a lock that a thread of the language needs to run at all.
+bool language_text_is_whole_lock(const char *descriptor);
 
 // How tasks are called: by the language that has some.
 const struct task_words *language_task_words(void);

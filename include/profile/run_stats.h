@@ -49,9 +49,9 @@ struct run_language {
 
 // What was read of a program's tasks (unwind: language_tasks.h).
 struct run_tasks {
-	char version[32];       // of Go; "": none was seen
+	char version[32];       // of the runtime; "": none was seen
 	const char *refused;    // why they are not read; NULL: they are
-	int guessed_minor;      // they are read as those of Go 1.`guessed_minor`; 0: of theirs
+	int guessed_minor;      // the version as whose they are read; 0: theirs
 	size_t n_others;        // further files with a runtime of their own, which is not read
 	char other[64];         // the first one's name
 	uint64_t looks;         // how often all were read

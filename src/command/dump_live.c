@@ -15,6 +15,7 @@
 #include "dump_problems.h"
 #include "error.h"
 #include "events.h"
+#include "language_text.h"
 #include "memory.h"
 #include "options.h"
 #include "peer_end.h"
@@ -363,7 +364,7 @@ static char *runtime_lock(const struct dump *dump, const struct dump_thread *thr
 	if (wait == WAIT_NONE) // that is all of them, perhaps
 		return NULL;
 	const char *descriptor = dump->profile->waits[wait].descriptor;
-	if (strncmp(descriptor, "GIL", strlen("GIL")) != 0)
+	if (!language_text_is_whole_lock(descriptor))
 		return NULL;
 	return text_clean(descriptor, strlen(descriptor), TEXT_UNLIMITED);
 }

@@ -393,10 +393,11 @@ static void find_futex_holder(struct dump_waiter *waiter, struct deadlock_node *
 	node->is_certain = claim->is_certain && !claim->is_timed;
 }
 
-// Reads a lock of Java's from its text: "monitor CLASS 0xADDRESS, held by "NAME" TID", or "lock
+// Reads a lock that a language has told of from its text: "monitor CLASS 0xADDRESS, held by "NAME"
+// TID", or "lock
 // ...". The owner of a monitor alone lets others enter; who waits for another lock may do so for a
 // time.
-static bool find_java_holder(struct dump_waiter *waiter, struct deadlock_node *node, int pid)
+static bool find_told_holder(struct dump_waiter *waiter, struct deadlock_node *node, int pid)
 {
 	static const char monitor[] = "monitor ", lock[] = "lock ";
 	struct lock_claim *claim = &waiter->claim;
@@ -485,7 +486,7 @@ static void find_holders(const struct dump_locks *locks, size_t i, struct own_ti
 
 	if (!waiter->is_same)
 		return;
-	if (find_java_holder(waiter, &locks->nodes[i], tids->pid))
+	if (find_told_holder(waiter, &locks->nodes[i], tids->pid))
 		return;
 	if (nr == SYS_futex || nr == SYS_restart_syscall)
 		find_futex_holder(waiter, &locks->nodes[i], tids);

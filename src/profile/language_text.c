@@ -2,6 +2,7 @@
 #include "language_text.h"
 
 #include <stddef.h>
+#include <string.h>
 
 const struct task_words *language_task_words(void)
 {
@@ -11,4 +12,14 @@ const struct task_words *language_task_words(void)
 		if (language_texts[i]->tasks)
 			return language_texts[i]->tasks;
 	return &none;
+}
+
+bool language_text_is_whole_lock(const char *descriptor)
+{
+	for (size_t i = 0; language_texts[i]; i++) {
+		const char *begin = language_texts[i]->whole_lock;
+		if (begin && strncmp(descriptor, begin, strlen(begin)) == 0)
+			return true;
+	}
+	return false;
 }

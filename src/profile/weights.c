@@ -145,7 +145,7 @@ static int compare_pids(const void *a, const void *b)
 }
 
 // Returns the pids of processes with tasks, sorted; the caller frees.
-static int *find_go(const struct profile *profile, size_t *ret_count)
+static int *find_with_tasks(const struct profile *profile, size_t *ret_count)
 {
 	int *pids = NULL;
 	size_t n = 0, capacity = 0;
@@ -165,13 +165,14 @@ static struct weights *weights_of_threads(const struct profile *profile,
                                           const struct weight_sums *sums)
 {
 	struct weights *weights = memory_alloc_zeroed(profile->n_threads + 1, sizeof(*weights));
-	size_t n_go;
-	_cleanup_free_ int *go = find_go(profile, &n_go);
+	size_t n_with;
+	_cleanup_free_ int *with_tasks = find_with_tasks(profile, &n_with);
 
 	for (size_t i = 0; i < profile->n_threads; i++) {
 		const int pid = profile->threads[i].pid;
 		struct thread_figures from, to;
-		if (n_go > 0 && bsearch(&pid, go, n_go, sizeof(*go), compare_pids))
+		if (n_with > 0 &&
+		    bsearch(&pid, with_tasks, n_with, sizeof(*with_tasks), compare_pids))
 			from = to = (struct thread_figures){0};
 		else
 			profile_figures(profile, i, &from, &to);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "memory.h"
-#include "python_symbol.h"
+#include "compiled_symbol.h"
 
 enum {
 	STYLE = DMGL_PARAMS | DMGL_ANSI,
@@ -169,7 +169,7 @@ char *demangle(const char *name)
 	if (length < 3 || length > DEMANGLE_MAX_INPUT_BYTES)
 		return NULL;
 	if (name[0] != '_')
-		return python_symbol_name(name);
+		return compiled_symbol_name(name);
 	// Versions are the linker's: _ZNSt6thread4joinEv@@GLIBCXX_3.4.11, _Z1fv@plt.
 	const char *version = strchr(name, '@');
 	if (version) {
@@ -184,10 +184,10 @@ char *demangle(const char *name)
 		result = demangle_without_suffix(name);
 	if (!result)
 		result = demangle_whole(name);
-	char *python = python_symbol_name(result ? result : name);
-	if (python)
+	char *compiled = compiled_symbol_name(result ? result : name);
+	if (compiled)
 		free(result);
-	return python ? python : result;
+	return compiled ? compiled : result;
 }
 
 char *demangle_or_copy(const char *name)

@@ -19,7 +19,7 @@
 #include "name_cache.h"
 #include "perf_map.h"
 #include "profile.h"
-#include "python_symbol.h"
+#include "compiled_symbol.h"
 #include "symbol_table.h"
 #include "text.h"
 
@@ -238,10 +238,10 @@ static const char *known_name(const struct module_symbols *module, uint64_t addr
 {
 	if (!name || is_mangled(name))
 		return name;
-	_cleanup_free_ char *maker = python_symbol_generator(name);
+	_cleanup_free_ char *maker = compiled_symbol_generator(name);
 	if (maker) {
 		const char *symbol =
-		    symbol_table_find_fitting(module->table, python_symbol_is_maker, maker);
+		    symbol_table_find_fitting(module->table, compiled_symbol_is_maker, maker);
 		return symbol ? symbol : name;
 	}
 	const char *better = symbol_table_find_better(module->table, address, name);
@@ -295,7 +295,7 @@ static void look_up(struct symbolizer *symbolizer, struct module_symbols *module
 		if (i == count - 1)
 			name = physical_name(level, symbol);
 		name = known_name(module, address, name);
-		if (name && name[0] && !(inner && python_symbol_wraps(name, inner)))
+		if (name && name[0] && !(inner && compiled_symbol_wraps(name, inner)))
 			add_line(symbolizer, name, level);
 		inner = name;
 	}

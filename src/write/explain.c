@@ -6,6 +6,7 @@
 
 #include "blame.h"
 #include "frame_name.h"
+#include "language_text.h"
 #include "memory.h"
 #include "module.h"
 #include "own_code.h"
@@ -35,7 +36,7 @@ enum {
 const struct explain_rule explain_rules[N_RULES] = {
     [RULE_CIRCLE] = {"deadlock", "waits in a circle: a deadlock", 0, true, NULL},
     [RULE_CPU] = {"cpu", "is ready, but waits for a CPU", 20, true, "--state=runnable"},
-    [RULE_GIL] = {"gil", "waits for Python's lock (the GIL)", 20, true, "--blame"},
+    [RULE_GIL] = {"gil", "waits for the interpreter's lock (the GIL)", 20, true, "--blame"},
     [RULE_LOCK] = {"lock", "waits for a lock", 10, true, "--blame"},
     [RULE_SWAP] = {"swap", "waits for its own memory to be read from disk", 5, true, "--off-cpu"},
     [RULE_FILE] = {"file", "waits for a disk", 10, false, "--off-cpu --syscalls"},
@@ -120,29 +121,33 @@ static bool is_lookup(const struct explanation *explanation, const struct stack 
 // place looks like a wait for work.
 static bool is_pool(const struct explanation *explanation, const struct stack *stack)
 {
-	static const char *const names[] = {"Semaphore.acquire", // threading, java.util.concurrent
-	                                    "HikariPool.getConnection", // Java
-	                                    "GenericObjectPool.borrowObject",
-	                                    "QueuePool._do_get",       // SQLAlchemy
-	                                    "database/sql.(*DB).conn", // Go
-	                                    "semaphore.(*Weighted).Acquire",
-	                                    NULL};
-
-	return has_name(explanation, stack, names);
+	for (size_t i = 0; language_texts[i]; i++)
+		if (language_texts[i]->pools &&
+		    has_name(explanation, stack, language_texts[i]->pools))
+			return true;
+	return false;
 }
 
-// True if it waits for Go's garbage collector, which is a part of allocating.
+// True if it waits for the language's garbage collector, which is a part of allocating.
 static bool is_collection(const struct explanation *explanation, const struct stack *stack)
 {
-	static const char *const names[] = {"runtime.gcStart", "runtime.gcAssistAlloc", NULL};
-
-	return has_name(explanation, stack, names);
+	for (size_t i = 0; language_texts[i]; i++)
+		if (language_texts[i]->collects &&
+		    has_name(explanation, stack, language_texts[i]->collects))
+			return true;
+	return false;
 }
 
-// True if a goroutine waits until another one receives what it sends.
+// True if a task waits until another one takes what it gives.
 static bool is_send(const struct wait *wait)
 {
-	return wait && strcmp(wait->reason, "chan send") == 0;
+	for (size_t i = 0; wait && language_texts[i]; i++) {
+		const char *const *reason = language_texts[i]->sends;
+		for (; reason && *reason; reason++)
+			if (strcmp(wait->reason, *reason) == 0)
+				return true;
+	}
+	return false;
 }
 
 static bool is_sync_name(const char *name)
@@ -206,10 +211,10 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 	case WAIT_KIND_RUNNABLE:
 		return RULE_CPU;
 	case WAIT_KIND_LOCK:
-		return is_circle(explanation, stack)                                  ? RULE_CIRCLE
-		       : wait && strncmp(wait->descriptor, "GIL", strlen("GIL")) == 0 ? RULE_GIL
-		       : is_collection(explanation, stack)                            ? RULE_HOT
-		                                                                      : RULE_LOCK;
+		return is_circle(explanation, stack)                           ? RULE_CIRCLE
+		       : wait && language_text_is_whole_lock(wait->descriptor) ? RULE_GIL
+		       : is_collection(explanation, stack)                     ? RULE_HOT
+		                                                               : RULE_LOCK;
 	case WAIT_KIND_FILE:
 		return sample->state == THREAD_DISK && (!wait || wait->syscall == NO_SYSCALL)
 		           ? RULE_SWAP

@@ -31,6 +31,13 @@ static const struct reason_rule reasons[] = {
     {"IO wait", WAIT_KIND_SOCKET},      {0},
 };
 
+static const char *const sends[] = {"chan send", NULL};
+static const char *const pools[] = {
+    "database/sql.(*DB).conn",
+    "semaphore.(*Weighted).Acquire",
+    NULL,
+};
+static const char *const collects[] = {"runtime.gcStart", "runtime.gcAssistAlloc", NULL};
 static const char *const files[] = {"libgo.so*", NULL};
 
 static bool is_source(const char *file)
@@ -137,6 +144,9 @@ const struct language_text go_text = {
     .waits = waits,
     .wait_parts = wait_parts,
     .reasons = reasons,
+    .sends = sends,
+    .pools = pools,
+    .collects = collects,
     .files = files,
     .owner = owner,
     .tasks = &task_words,

@@ -29,6 +29,12 @@ static const struct wait_rule wait_parts[] = {
     {0},
 };
 
+static const char *const pools[] = {
+    "Semaphore.acquire",
+    "HikariPool.getConnection",
+    "GenericObjectPool.borrowObject",
+    NULL,
+};
 static const char *const locks[] = {"monitor ", "lock ", NULL};
 static const char *const files[] = {"java", "libj[lv][im]*.so", NULL};
 static const char *const folders[] = {"/jvm/", "/jdk", "/jre", "/openjdk", NULL};
@@ -89,6 +95,7 @@ const struct language_text java_text = {
     .waits = waits,
     .wait_parts = wait_parts,
     .locks = locks,
+    .pools = pools,
     .files = files,
     .folders = folders,
     .inner = inner,

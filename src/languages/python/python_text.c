@@ -22,7 +22,14 @@ static const struct wait_rule waits[] = {
     {0},
 };
 
-static const char *const locks[] = {"GIL", NULL};
+static const char whole_lock[] = "GIL";
+static const char *const locks[] = {whole_lock, NULL};
+
+static const char *const pools[] = {
+    "Semaphore.acquire", // threading
+    "QueuePool._do_get", // SQLAlchemy
+    NULL,
+};
 
 static const char *const files[] = {
     "python", "python[23]*", "libpython*", "pypy*", "libpypy*", NULL,
@@ -152,6 +159,8 @@ static void print_figures(const struct run_stats *stats, FILE *stream)
 const struct language_text python_text = {
     .waits = waits,
     .locks = locks,
+    .whole_lock = whole_lock,
+    .pools = pools,
     .files = files,
     .is_packaged = is_packaged,
     .owner = owner,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "python_symbol.h"
+#include "compiled_symbol.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -148,7 +148,7 @@ static char *suffix_of(const char *text)
 	return memory_strdup(text[0] == '(' && bracket ? bracket + 1 : text);
 }
 
-char *python_symbol_name(const char *symbol)
+char *compiled_symbol_name(const char *symbol)
 {
 	if (strnlen(symbol, MAX_SYMBOL_BYTES + 1) > MAX_SYMBOL_BYTES ||
 	    (!begins(symbol, "__pyx_") && !begins(symbol, "CPy")))
@@ -162,7 +162,7 @@ char *python_symbol_name(const char *symbol)
 }
 
 // Each function takes three numbers in a row: for what it does, for its wrapper, and for the body.
-char *python_symbol_generator(const char *symbol)
+char *compiled_symbol_generator(const char *symbol)
 {
 	const char *name = begins(symbol, body) ? strstr(symbol, body_name) : NULL;
 	const char *number;
@@ -179,17 +179,17 @@ char *python_symbol_generator(const char *symbol)
 }
 
 // The beginning ends with a number, which may be the length of a class's name, too.
-bool python_symbol_is_maker(const char *symbol, const char *beginning)
+bool compiled_symbol_is_maker(const char *symbol, const char *beginning)
 {
 	const size_t length = strlen(beginning);
 
 	if (!begins(symbol, beginning) || isdigit((unsigned char)symbol[length]))
 		return false;
-	_cleanup_free_ char *name = python_symbol_name(symbol);
+	_cleanup_free_ char *name = compiled_symbol_name(symbol);
 	return name && ends(name, symbol + length);
 }
 
-bool python_symbol_wraps(const char *outer, const char *inner)
+bool compiled_symbol_wraps(const char *outer, const char *inner)
 {
 	if (begins(outer, mypyc_wrapper))
 		return begins(inner, mypyc) &&
