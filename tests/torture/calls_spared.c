@@ -2,7 +2,6 @@
 // Calls that do not bear a stop while they sleep, made by functions whose frames have no fixed
 // size, so that only a stop would show their callers.
 #include <alloca.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
@@ -38,34 +37,18 @@ static void *supervise(void *argument)
 	return argument;
 }
 
-// For the calling thread: getpriority(2) is for another to answer.
-static void ask_for_supervision(void)
-{
-	struct sock_filter code[] = {
-	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpriority, 0, 1),
-	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {.len = 4, .filter = code};
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		die("PR_SET_NO_NEW_PRIVS");
-	listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-	                        SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
-	if (listener < 0)
-		die("seccomp");
-	help(supervise, NULL);
-}
-
 FRAME void ask_supervisor(struct kind *kind)
 {
 	char *space = alloca((size_t)(16 + 16 * random_below(8)));
 	const int before = atomic_load(&n_asked);
 
 	__asm__ volatile("" : : "r"(space) : "memory");
-	if (!listener)
-		ask_for_supervision();
+	if (!listener) {
+		listener = ask_for_supervision();
+		if (listener < 0)
+			die("seccomp");
+		help(supervise, NULL);
+	}
 	const long result = syscall(SYS_getpriority, 0, 0);
 	if (result != ANSWER)
 		fault(kind, "answered", result);

@@ -127,6 +127,10 @@ void end_at_descriptor(struct kind *kind);
 void wait_requeued(struct kind *kind);
 void wait_semaphore(struct kind *kind);
 
+// Of calls_served.c: getpriority(2) of the calling thread is for another one to answer. Returns the
+// descriptor that the questions come from; negative: that is not possible here.
+int ask_for_supervision(void);
+
 // Of calls_kvm.c.
 void cut_kvm_run(struct kind *kind);
 
