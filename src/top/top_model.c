@@ -19,7 +19,7 @@
 #include "top_waits.h"
 #include "weights.h"
 
-enum { MAX_NAME_BYTES = 1024 };
+enum { MAX_NAME_BYTES = 1024, MAX_WEIGHED = INT32_MAX };
 
 char top_kind_letter(enum wait_kind kind)
 {
@@ -59,8 +59,9 @@ static void weigh(const struct top_input *input, struct slice *slice)
 		    (double)sum->count * weights->factor[weight_class_of(sample->state)] + *error;
 		if (sum->count == 0)
 			continue;
-		sum->count = n > 0 ? (uint64_t)(n + 0.5) : 0;
-		*error = n - (double)sum->count;
+		// Hostile figures make anything of it.
+		sum->count = n <= 0 ? 0 : n < MAX_WEIGHED ? (uint64_t)(n + 0.5) : MAX_WEIGHED;
+		*error = n < MAX_WEIGHED ? n - (double)sum->count : 0;
 	}
 }
 

@@ -6,6 +6,7 @@
 #include "debug_server.h"
 #include "profile.h"
 #include "record_input.h"
+#include "share_doubts.h"
 #include "top_json.h"
 #include "top_layout.h"
 #include "top_source.h"
@@ -53,6 +54,7 @@ static void look(struct top_source *source, FILE *nowhere)
 	for (enum top_view view = 0; view < N_TOP_VIEWS; view++)
 		show_table(&model, view);
 	top_json_write(&model, &source->recording, nowhere);
+	free(share_doubts_text(&source->recording.profile));
 	top_model_deinit(&model);
 }
 
