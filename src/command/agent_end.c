@@ -76,6 +76,8 @@ void agent_end_press(const struct agent_end *end, pid_t sampler)
 		return;
 	kill_window_writers(sampler);
 	kill_children(sampler, SUPERVISE_WORKER_NAME);
-	if (late_ns > AGENT_END_GRACE_NS)
-		kill(sampler, SIGKILL);
+	if (late_ns <= AGENT_END_GRACE_NS)
+		return;
+	kill_children(sampler, SUPERVISE_WRITER_NAME); // which would go on alone
+	kill(sampler, SIGKILL);
 }

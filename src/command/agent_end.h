@@ -27,7 +27,7 @@ bool agent_end_is_over_limit(const struct agent_end *end);
 
 // Call it from time to time. A sampler over the limit that has not ended after a grace is killed:
 // first what samples, so that its supervisor can put right what it leaves (tracee_rescue.h), and
-// after another grace the supervisor.
+// after another grace what writes, and the supervisor.
 void agent_end_press(const struct agent_end *end, pid_t sampler);
 
 #define AGENT_END_GRACE_NS INT64_C(10000000000)
