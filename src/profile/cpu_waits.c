@@ -16,9 +16,9 @@ enum {
 	LEAST_PERIODS = 10, // a limit that was used up in a tenth of its periods is the cause
 	LEAST_THREAD = 100, // a thread with a hundredth of the active time counts
 	// A process keeps itself waiting if it has four fifths of its CPUs' time, or if its threads
-	// want half as many CPUs again as it may use.
+	// would wait for that part of the time without other processes, too.
 	LEAST_USED_PERCENT = 80,
-	LEAST_WANTED_PERCENT = 150,
+	LEAST_OWN_PERCENT = 40,
 };
 
 void cpu_log_add(struct cpu_log *log, const struct cpu_waits *figures)
@@ -133,11 +133,11 @@ static char *text_of_limit(const struct cpu_waits *figures)
 static bool wants_more(const struct cpu_waits *figures, size_t n_threads)
 {
 	const double all_ns = (double)figures->n_cpus * (double)figures->at_ns;
-	const double used_ns = (double)figures->cpu_ns;
+	const double used_ns = (double)figures->cpu_ns, delay_ns = (double)figures->delay_ns;
 
 	return n_threads > figures->n_cpus &&
 	       (100 * used_ns >= LEAST_USED_PERCENT * all_ns ||
-	        100 * (used_ns + (double)figures->delay_ns) >= LEAST_WANTED_PERCENT * all_ns);
+	        100 * (used_ns + delay_ns - all_ns) >= LEAST_OWN_PERCENT * delay_ns);
 }
 
 // Returns what kept the threads waiting, as far as that is known.

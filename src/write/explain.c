@@ -26,9 +26,9 @@ enum {
 	// CPUs, as in cpu_waits.c.
 	LEAST_THREAD_PERCENT = 10,
 	LEAST_HOT_PERCENT = 20,
-	// One goroutine that hands out work waits to send most of the time. Several that do so wait
-	// for who is too slow.
-	LEAST_SEND_PERCENT = 200,
+	// One thread that hands out work waits most of the time until it is taken, or a place is
+	// free. Several that do so wait for who is too slow.
+	LEAST_SENDERS_PERCENT = 200,
 	MAX_SYNC_FRAMES = 5, // of Go, from the system call up to syscall.Fsync
 };
 
@@ -112,7 +112,8 @@ static bool has_name(const struct explanation *explanation, const struct stack *
 
 static bool is_lookup(const struct explanation *explanation, const struct stack *stack)
 {
-	static const char *const names[] = {"getaddrinfo", "gethostbyname", "getnameinfo", NULL};
+	static const char *const names[] = {"getaddrinfo", "gethostbyname", "getnameinfo",
+	                                    "net.(*Resolver)", NULL};
 
 	return has_name(explanation, stack, names);
 }
@@ -230,9 +231,10 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		       : is_pool(explanation, stack) ? RULE_POOL
 		                                     : RULE_IDLE;
 	case WAIT_KIND_CONDITION:
-		return is_send(wait)                 ? RULE_SEND
-		       : is_pool(explanation, stack) ? RULE_POOL
-		                                     : RULE_IDLE;
+		return is_send(wait)                   ? RULE_SEND
+		       : is_lookup(explanation, stack) ? RULE_LOOKUP
+		       : is_pool(explanation, stack)   ? RULE_POOL
+		                                       : RULE_IDLE;
 	case WAIT_KIND_PIPE:
 		return !wait || !(is_call(wait, "wait4") || is_call(wait, "waitid")) ? RULE_PEER
 		       : strcmp(wait->descriptor, WAIT_ANY_CHILD) == 0               ? RULE_IDLE
@@ -273,14 +275,20 @@ static bool only_waits(const struct explanation *explanation, uint32_t thread, i
 	       explanation->total_ns[thread] - ready_ns;
 }
 
+// True if it may just hand out work.
+static bool is_sender(enum rule rule)
+{
+	return rule == RULE_SEND || rule == RULE_POOL;
+}
+
 // Returns the sample's rule by what its thread does else.
 static enum rule rule_by_thread(const struct explanation *explanation, const struct sample *sample,
                                 enum rule rule)
 {
 	const struct profile *profile = explanation->report->profile;
 
-	if (rule == RULE_SEND &&
-	    explanation->send_ns * 100 < LEAST_SEND_PERCENT * (double)profile->duration_ns)
+	if (is_sender(rule) &&
+	    explanation->send_ns[rule] * 100 < LEAST_SENDERS_PERCENT * (double)profile->duration_ns)
 		return RULE_IDLE;
 	if (rule != RULE_PEER && rule != RULE_SLEEP)
 		return rule;
@@ -398,9 +406,9 @@ static void add_up(struct explanation *explanation)
 		const enum rule rule = rules[i] = (uint8_t)rule_of(explanation, sample);
 		const double ns = (double)sample->wall_ns;
 		explanation->total_ns[sample->thread] += ns;
-		explanation->send_ns += rule == RULE_SEND ? ns : 0;
+		explanation->send_ns[rule] += is_sender(rule) ? ns : 0;
 		if (rule != RULE_IDLE && rule != RULE_PEER && rule != RULE_SLEEP &&
-		    rule != RULE_SEND)
+		    !is_sender(rule))
 			explanation->busy_ns[sample->thread] += ns;
 		if (rule == RULE_CPU)
 			explanation->ready_ns[sample->thread] += ns;

@@ -97,7 +97,7 @@ struct explanation {
 	double all_ready_ns;      // waiting for a CPU
 	double sleep_ns;          // RULE_SLEEP: not active
 	double only_ns;           // RULE_ONLY_PEER and RULE_ONLY_SLEEP: not active
-	double send_ns;           // RULE_SEND
+	double send_ns[N_RULES];  // RULE_SEND and RULE_POOL
 	bool machine_is_busy;     // it waits for CPUs that other processes use, which is no finding
 	struct finding findings[MAX_FINDINGS];
 	size_t n_findings;

@@ -47,7 +47,7 @@ def command(source, folder):
         return ["java", "-cp", ".", "Main"]
     else:
         compiler = {".c": "gcc", ".cc": "g++"}[source.suffix]
-        subprocess.run([compiler, "-g", "-O1", "-pthread", str(source), "-o", binary, "-lresolv"], check=True)
+        subprocess.run([compiler, "-g", "-O1", "-pthread", str(source), "-o", binary, "-lresolv", "-lm"], check=True)
     return [binary]
 
 

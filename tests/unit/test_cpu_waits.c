@@ -78,6 +78,10 @@ static const struct {
     {{.at_ns = 5000 * MS, .cpu_ns = 9000 * MS, .delay_ns = 3000 * MS, .n_cpus = 2},
      6,
      "waited 3 s for a CPU, and ran for 9 s: 6 threads share 2 CPUs"},
+    // Alone, its three threads would wait for a third of what they want.
+    {{.at_ns = 6000 * MS, .cpu_ns = 776 * MS, .delay_ns = 17700 * MS, .n_cpus = 2},
+     3,
+     "waited 17.7 s for a CPU, and ran for 0.776 s: other processes use its CPUs as well"},
     // A fifth, or moments, are not told of.
     {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 200 * MS, .n_cpus = 1}, 8, NULL},
     {{.at_ns = 3000 * MS, .cpu_ns = 10 * MS, .delay_ns = 290 * MS, .n_cpus = 1}, 8, NULL},

@@ -33,6 +33,10 @@ static const struct activity gil = {THREAD_SLEEPING, SYS_futex, "GIL, held by \"
                                     "take_gil",      ALL_TICKS};
 static const struct activity sends = {THREAD_SLEEPING, NO_SYSCALL,          "chan 0xc0",
                                       "chan send",     "runtime.chansend1", ALL_TICKS};
+static const struct activity borrows = {THREAD_SLEEPING,     SYS_futex, "", "",
+                                        "Semaphore.acquire", ALL_TICKS};
+static const struct activity resolves = {
+    THREAD_SLEEPING, NO_SYSCALL, "", "chan receive", "net.(*Resolver).LookupHost", ALL_TICKS};
 static const struct activity sleeps = {THREAD_SLEEPING, SYS_nanosleep, "", "",
                                        "nanosleep",     ALL_TICKS};
 static const struct activity sleeps_often = {
@@ -81,6 +85,9 @@ static const struct {
     {"Python's lock", {{&gil}, {&computes}}, "!gil"},
     {"a full channel", {{&sends}, {&sends}}, "!channel"},
     {"one sender hands out work", {{&sends}}, ""},
+    {"a pool", {{&borrows}, {&borrows}}, "!pool"},
+    {"one thread hands out work to a pool", {{&borrows}}, ""},
+    {"a name look-up in Go", {{&resolves}}, "!name-lookup"},
     {"sleeps only", {{&sleeps}}, "sleep"},
     {"sleeps, and another thread has more to tell",
      {{&sleeps}, {&computes, &sleeps_often}},
