@@ -53,6 +53,8 @@ struct language_text {
 	const char *const *pools;
 	// Likewise, that wait for the garbage collector, as a part of allocating.
 	const char *const *collects;
+	// Likewise, that look up the address of a host.
+	const char *const *lookups;
 
 	// The program's own code (own_code.h): names of modules with the language's own code
 	// (fnmatch(3)), what paths of such modules contain, and functions that it has compiled for

@@ -112,9 +112,12 @@ static bool has_name(const struct explanation *explanation, const struct stack *
 
 static bool is_lookup(const struct explanation *explanation, const struct stack *stack)
 {
-	static const char *const names[] = {"getaddrinfo", "gethostbyname", "getnameinfo",
-	                                    "net.(*Resolver)", NULL};
+	static const char *const names[] = {"getaddrinfo", "gethostbyname", "getnameinfo", NULL};
 
+	for (size_t i = 0; language_texts[i]; i++)
+		if (language_texts[i]->lookups &&
+		    has_name(explanation, stack, language_texts[i]->lookups))
+			return true;
 	return has_name(explanation, stack, names);
 }
 

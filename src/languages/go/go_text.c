@@ -38,6 +38,7 @@ static const char *const pools[] = {
     NULL,
 };
 static const char *const collects[] = {"runtime.gcStart", "runtime.gcAssistAlloc", NULL};
+static const char *const lookups[] = {"net.(*Resolver)", NULL};
 static const char *const files[] = {"libgo.so*", NULL};
 
 static bool is_source(const char *file)
@@ -147,6 +148,7 @@ const struct language_text go_text = {
     .sends = sends,
     .pools = pools,
     .collects = collects,
+    .lookups = lookups,
     .files = files,
     .owner = owner,
     .tasks = &task_words,
