@@ -7,6 +7,7 @@ import sys
 import harness
 import pprof
 from harness import start_wrap, tried
+from terminal import run_in_terminal
 from test_record import report
 
 SECONDS = "3"
@@ -150,6 +151,14 @@ threading.Event().wait()
         self.assertTrue([s for s in blamed if "burn" in s[s.index("--"):]], stacks)
         for _ in range(6):  # no sample is lost, not even the first tick's, which stands for no time
             harness.attach(target, "--blame", duration="0.05", form="folded")
+
+    def test_terminal(self):
+        """A person sees tables: who waits, who holds what is waited for, and what that one does meanwhile."""
+        target = self.start(harness.fixture("blame"), "60", "rwlock", ready=None)
+        _, text = run_in_terminal(["-p", target.pid, "-d", "1.5", "--blame"], self.directory())
+        self.assertRegex(text, r' lock +\w+ 0x\w+ +"gc" \d+ +handle \(blame\.c:\d+\)')
+        self.assertRegex(text, r"waits for a lock held by .* For \d+ % of that it is in \w+ \(blame\.c:\d+\)")
+        self.assertRegex(text, r"wrote html to profiler\.\d+\.html")
 
     def test_usage(self):
         for args in (("--waits=1s",), ("--ring=10s", "-o", "/tmp")):

@@ -363,8 +363,8 @@ static bool is_asked_by_person(const struct options *options)
 	const bool is_report = options->verb->id == VERB_REPORT;
 
 	return (options->verb->id == VERB_SAMPLE || is_report) && !options->output &&
-	       !options->waits_ns && !options->blame && !options->push.destination.url &&
-	       !options->max_size_bytes && options->symbols &&
+	       !options->waits_ns && !options->push.destination.url && !options->max_size_bytes &&
+	       options->symbols &&
 	       isatty(options->pid || is_report ? STDOUT_FILENO : STDERR_FILENO);
 }
 

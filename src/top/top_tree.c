@@ -53,8 +53,11 @@ size_t top_frames(const struct top_input *input, uint32_t sample, uint32_t *ret_
 {
 	const struct profile *profile = input->profile;
 	struct stack stack = profile->stacks[profile->samples[sample].stack];
-	const uint32_t n_inner = blocked_leaf_inner_frames(profile, input->modules, input->symbols,
-	                                                   &profile->samples[sample]);
+	// With --blame, a table tells of the thread that waits; HELD BY is who makes it wait.
+	const uint32_t n_inner =
+	    stack.n_blamed
+	        ?: blocked_leaf_inner_frames(profile, input->modules, input->symbols,
+	                                     &profile->samples[sample]);
 	size_t n = 0;
 
 	stack.first += n_inner;

@@ -564,7 +564,8 @@ static double least_ns(const struct explanation *explanation, enum rule rule)
 	const double share_ns = explain_rules[rule].least_percent * whole_ns / 100;
 	const double thread_ns = least_thread_ns(explanation, rule);
 
-	return rule == RULE_CIRCLE ? 0 : share_ns > thread_ns ? share_ns : thread_ns;
+	// While a lock changes hands, threads seem to wait for each other for a moment.
+	return share_ns > thread_ns ? share_ns : thread_ns;
 }
 
 static void emit(struct explanation *explanation, size_t first, size_t end, uint32_t depth,

@@ -207,6 +207,20 @@ static void put_findings(const struct explanation *explanation, bool is_markdown
 		fprintf(stream, "%s\n", nothing(explanation));
 }
 
+// Returns the finding with what makes it wait most, if that is known; a new string.
+static char *told_with_cause(const struct explanation *explanation, const struct finding *finding)
+{
+	char *text = told(explanation, finding, "");
+
+	if (finding->n_causes == 0)
+		return text;
+	_cleanup_free_ char *cause = cause_text(explanation, &finding->causes[0]);
+	char *both = memory_printf("%s. For %d %% of that it is in %s", text,
+	                           percent(finding->causes[0].ns, finding->ns), cause);
+	free(text);
+	return both;
+}
+
 void explain_lines_init(struct explain_lines *lines, const struct report *report)
 {
 	struct explanation explanation;
@@ -222,7 +236,7 @@ void explain_lines_init(struct explain_lines *lines, const struct report *report
 		const struct place *places = explain_places(&explanation, finding->row);
 		lines->items[lines->n++] = (struct explain_line){
 		    .is_fault = explain_rules[finding->rule].is_fault,
-		    .text = told(&explanation, finding, ""),
+		    .text = told_with_cause(&explanation, finding),
 		    .function = memory_strdup(
 		        finding->depth == 0
 		            ? ""
