@@ -27,6 +27,8 @@
 
 enum { MAX_FILE_DOUBTS = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
 
+enum { MIN_CIRCLE_NS = NS_PER_SECOND / 10 };
+
 // Children that use less are not spoken of.
 #define LEAST_CPUS 0.02
 enum { LEAST_CHILDREN_NS = NS_PER_SECOND / 20 };
@@ -621,7 +623,7 @@ void summary_print_blame(const struct blame *blame, bool is_recording)
 	if (blame->unseen_ns > 0)
 		fprintf(stderr, "; %.3f s were for threads not sampled then",
 		        seconds(blame->unseen_ns));
-	if (blame->circle_ns > 0)
+	if (blame->circle_ns > MIN_CIRCLE_NS) // less passes while locks change hands
 		fprintf(stderr, "; %.3f s were for each other, in a circle (a deadlock)",
 		        seconds(blame->circle_ns));
 	if (is_recording && blame->followed_ns == 0 && blame->blocked_ns > 0)

@@ -293,7 +293,9 @@ static enum rule rule_by_thread(const struct explanation *explanation, const str
 	if (is_sender(rule) &&
 	    explanation->send_ns[rule] * 100 < LEAST_SENDERS_PERCENT * (double)profile->duration_ns)
 		return RULE_IDLE;
-	if (rule != RULE_PEER && rule != RULE_SLEEP)
+	// Go looks a name up in several goroutines, of which one is the program's.
+	const bool is_task = sample->wait != WAIT_NONE && profile->waits[sample->wait].reason[0];
+	if (rule != RULE_PEER && rule != RULE_SLEEP && !(rule == RULE_LOOKUP && is_task))
 		return rule;
 	if (!is_in_own_code(explanation, &profile->stacks[sample->stack]))
 		return RULE_IDLE;
@@ -303,7 +305,7 @@ static enum rule rule_by_thread(const struct explanation *explanation, const str
 		                                        profile->threads[sample->thread].pid
 		           ? RULE_IDLE
 		           : RULE_ONLY_PEER;
-	if (rule == RULE_PEER)
+	if (rule == RULE_PEER || rule == RULE_LOOKUP)
 		return rule;
 	return only_waits(explanation, sample->thread, MIN_BUSY_PARTS_OF_SLEEPER) ? RULE_ONLY_SLEEP
 	                                                                          : rule;
