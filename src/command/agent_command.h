@@ -44,9 +44,9 @@ struct agent_options {
 	int lock_fd;             // of the directory, for the agent's own process alone; 0: none
 	struct agent_sums *sums; // what samplers have done, shared with them; borrowed
 	// Set in a sampler's process alone:
-	const char *const *comments;      // of its window, NULL-terminated; borrowed
-	uint32_t window_number;           // makes its file's name unique
-	struct name_cache *names;         // shared by all samplers; borrowed
+	const char *const *comments; // of its window, NULL-terminated; borrowed
+	uint32_t window_number;      // makes its file's name unique
+	struct name_cache *names;    // shared by all samplers; borrowed
 };
 
 // The options of this verb alone.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "python_lines.h"
 
-
 enum {
 	UNIT_BYTES = 2, // of an instruction
 	NO_LINE_3_10 = -128,
