@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "error.h"
@@ -76,10 +77,12 @@ static void put_own(struct json *json, const struct metrics *metrics)
 {
 	const struct run_stats *stats = metrics->stats;
 	struct rusage usage = {0};
-	const int64_t cpu_ns =
-	    stats->end_ns ? stats->cpu_ns
-	                  : stats->cpu_ns + clock_read_ns(clock_of_process(metrics->sampler));
+	int64_t cpu_ns = stats->end_ns
+	                     ? stats->cpu_ns
+	                     : stats->cpu_ns + clock_read_ns(clock_of_process(metrics->sampler));
 
+	if (metrics->sampler != getpid()) // then this is the writer
+		cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	getrusage(RUSAGE_SELF, &usage);
 	json_key_int(json, "profiler_cpu_ns", cpu_ns);
 	json_key_int(json, "profiler_peak_memory_bytes", (uint64_t)usage.ru_maxrss * 1024);

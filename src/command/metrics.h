@@ -17,7 +17,7 @@ enum { METRICS_VERSION = 1 };
 
 struct metrics {
 	int pid;     // of the target
-	int sampler; // whose CPU time is read while it samples
+	int sampler; // its CPU time counts; so does the caller's, if that is the writer
 	bool ended;  // sampling is over
 	const struct run_stats *stats;
 	const struct profile *profile;
