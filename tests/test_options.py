@@ -339,7 +339,7 @@ class Outputs(harness.TestCase):
         shown, names = self.answer(*args, directory=directory)
         self.assertEqual(names, [f"profiler.{self.target.pid}.html"])
         self.assertRegex(shown, r"(?m)^Functions.*:\n.*FUNCTION *\n *\d+\.\d .*\bleaf_spin")
-        self.assertRegex(shown, r"(?m)^profiler: (?:look first|then look) at: \d+ % (leaf_spin .*computes|the program waited .*)$")
+        self.assertRegex(shown, r"(?m)^profiler: (?:look first at|then look at|most time goes here): \d+ % (leaf_spin .*computes|the program waited .*)$")
         self.assertRegex(shown, rf"next: profiler view {names[0]}\n$")
         shown, names = self.answer(*args, "-q", directory=directory)
         self.assertEqual((shown, len(names)), ("", 2))

@@ -21,10 +21,11 @@ import termios
 import threading
 import time
 
-import pprof
 import rests
 import torture
 from torture import ALL_MODES, ALL_TICKS, LONG, MODES, describe, harness, rounds, tried
+
+import pprof  # noqa: E402  (torture makes it found)
 
 N_INSTANTS = 500 if LONG else 100
 # Of the 16 streams of data, those that a SIGKILL of the worker may hit just when a call of theirs
