@@ -62,7 +62,9 @@ struct target_thread {
 
 	// What was last seen of it without a stop (sleeper).
 	bool has_schedstat;
-	struct proc_schedstat last; // as last read
+	struct proc_schedstat last;  // as last read
+	struct proc_schedstat first; // as first read in a tick...
+	int64_t first_ns;            // ...which is that one; 0: none
 	// What the sampler has taken from it while it ran (struct thread_figures); and when it was
 	// let go from such a stop, and had waited for CPUs by then. 0: that is settled.
 	int64_t held_ns, displaced_ns;

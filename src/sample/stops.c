@@ -49,6 +49,7 @@ void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_s
 	    .tick_ns = tick_ns,
 	    .due_ns = stops->due_ns,
 	    .asked = thread->last,
+	    .first = thread->first_ns == tick_ns ? thread->first : thread->last,
 	};
 }
 

@@ -36,6 +36,7 @@ struct stop {
 	int64_t due_ns;          // when that was due
 	int64_t found_ns;        // when it was found stopped
 	int64_t released_ns;     // when it was let go
+	struct proc_schedstat first;          // when the tick first saw it
 	struct proc_schedstat asked, stopped; // when it was looked at, and while it stood stopped
 	struct tracee_stop how;
 	struct snapshot snapshot;

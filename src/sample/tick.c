@@ -463,8 +463,12 @@ static enum decision before_look(const struct ticker *ticker, const struct targe
 static void tick_see(struct ticker *ticker, struct target_thread *thread)
 {
 	thread->seen.known = false;
-	if (!thread->look_later && before_look(ticker, thread) == DECISION_LOOK)
+	thread->first_ns = 0;
+	if (!thread->look_later && before_look(ticker, thread) == DECISION_LOOK) {
 		sleeper_see(ticker->target, thread);
+		thread->first = thread->last;
+		thread->first_ns = thread->has_schedstat ? ticker->accounting.now_ns : 0;
+	}
 }
 
 // Looks at the thread, and does what follows (decision.h): counts it, plans its stop, or waits.
@@ -698,7 +702,9 @@ static void settle_release(const struct ticker *ticker, struct target_thread *th
 	thread->released_ns = 0;
 }
 
-// Finds out in which state the thread was when its tick was due.
+// Finds out in which state the thread was when its tick was due: by its figures when the tick first
+// saw it. One that has been woken and waits for its first CPU passes for asleep then; when it is
+// looked at, it may be on a CPU that the stop of another has freed.
 static void settle_state(struct ticker *ticker, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
@@ -711,7 +717,7 @@ static void settle_state(struct ticker *ticker, struct stop *stop)
 	        stop_state_waits(stop->how.call, registers->value[ARCH_NATIVE->syscall_args[1]]),
 	    .group_stop = stop->how.group_stop,
 	    .has_runs = thread->has_schedstat && stop->stopped.runs != 0,
-	    .asked = stop->asked,
+	    .asked = stop->first,
 	    .stopped = stop->stopped,
 	    .due_ns = stop->due_ns,
 	    .found_ns = stop->found_ns,
