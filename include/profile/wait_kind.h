@@ -3,8 +3,8 @@
 // waits for.
 //
 // A futex alone does not tell a contended lock from a worker without work: the names of the
-// innermost functions do. The rules are in this file's source and in language_text, and need no
-// process, so they work for recordings, too.
+// innermost functions do. The rules are in wait_kind.c and in language_text. They
+// need no process, so they work for recordings as well.
 #pragma once
 
 #include <stdbool.h>

@@ -16,7 +16,7 @@ enum {
 	LEAST_PERIODS = 10, // a limit that was used up in a tenth of its periods is the cause
 	LEAST_THREAD = 100, // a thread with a hundredth of the active time counts
 	// A process keeps itself waiting if it has four fifths of its CPUs' time, or if its threads
-	// would wait for that part of the time without other processes, too.
+	// would wait for so long without other processes as well.
 	LEAST_USED_PERCENT = 80,
 	LEAST_OWN_PERCENT = 40,
 };

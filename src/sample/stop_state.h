@@ -26,7 +26,7 @@ struct stop_seen {
 	bool waits;         // that one does nothing but wait (stop_state_waits)
 	bool group_stop;    // stopped by job control
 	bool has_runs;      // the kernel shows the next two
-	struct proc_schedstat asked, stopped; // when it was looked at, while it stood stopped
+	struct proc_schedstat asked, stopped; // when the tick first saw it, while it stood stopped
 	int64_t due_ns;   // when the tick was due; if it began late, when the sampler got its CPU
 	int64_t found_ns; // when it was found stopped
 };

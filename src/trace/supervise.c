@@ -257,7 +257,7 @@ static void note_end_of_worker(struct children *children, int status)
 }
 
 // Kills the worker. If that has not helped, as in process_vm_readv(2) on a process whose memory is
-// locked, goes on without it: whoever is killed executes nothing more, however long it still waits.
+// locked, goes on without it: a killed process executes nothing more, however long it still waits.
 static void end_stuck(struct children *children)
 {
 	struct stuck_worker *stuck = &children->stuck;

@@ -300,7 +300,7 @@ static enum rule rule_by_thread(const struct explanation *explanation, const str
 	if (!is_in_own_code(explanation, &profile->stacks[sample->stack]))
 		return RULE_IDLE;
 	if (rule == RULE_PEER && only_waits(explanation, sample->thread, MIN_BUSY_PARTS))
-		// What the other end does that is in the same process, is told of that one.
+		// The other end is in the same process: what it does is told there.
 		return sample->wait != WAIT_NONE && wait_peer(&profile->waits[sample->wait]) ==
 		                                        profile->threads[sample->thread].pid
 		           ? RULE_IDLE
