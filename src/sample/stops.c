@@ -13,6 +13,7 @@
 
 enum {
 	MAX_POLL_NS = 40000,
+	LONG_RELEASE_NS = 20000,
 	MAX_LOOKS = 4, // at threads that do not stop
 	// Stops; of more, the last ones come too late for what was found before, or read.
 	MAX_AHEAD = 16,
@@ -160,12 +161,30 @@ size_t stops_ask(struct stops *stops, const struct maps *maps, size_t from, bool
 	return n_spared;
 }
 
+// Returns the last moment at which the thread may have been let go, by a call from before_ns to
+// now. As it wakes it may take the sampler's CPU, so that the call returns when it has run: what
+// the kernel has counted of it since its stop came after its release.
+static int64_t find_release(const struct stops *stops, const struct stop *stop, int64_t before_ns)
+{
+	const int64_t now_ns = clock_now_ns();
+
+	if (now_ns - before_ns < LONG_RELEASE_NS || stop->stopped.runs == 0)
+		return now_ns;
+	const struct proc_schedstat now = sleeper_figures(stops->target, stop->thread);
+	if (now.cpu_ns < stop->stopped.cpu_ns || now.delay_ns < stop->stopped.delay_ns)
+		return now_ns;
+	const uint64_t since_ns =
+	    now.cpu_ns - stop->stopped.cpu_ns + now.delay_ns - stop->stopped.delay_ns;
+	return since_ns < (uint64_t)(now_ns - before_ns) ? now_ns - (int64_t)since_ns : before_ns;
+}
+
 static void let_go(struct stops *stops, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
+	const int64_t before_ns = clock_now_ns();
 
 	tracee_release(thread->tid, &stop->how);
-	stop->released_ns = clock_now_ns();
+	stop->released_ns = find_release(stops, stop, before_ns);
 	held_time_add(stops->hold, stop->free_ns, stop->released_ns);
 	thread->stop.pending = false;
 	stop->over = true;
