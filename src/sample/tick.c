@@ -720,7 +720,7 @@ static void settle_state(struct ticker *ticker, struct stop *stop)
 	    .asked = stop->first,
 	    .stopped = stop->stopped,
 	    .due_ns = stop->due_ns,
-	    .found_ns = stop->found_ns,
+	    .stopped_ns = stop->stopped_ns,
 	};
 
 	stop->state = stop_state(&seen);
