@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
@@ -33,6 +34,8 @@
 #include "tracee_stop.h"
 
 #define FAR_NS (120 * NS_PER_SECOND) // a machine that is busy, or paused, ends it long before
+
+enum { USED_NS = 2000000, TAKEN_NS = 500000, MAX_TRIES = 300, N_TAKEN = 3 };
 
 enum { EXEC_WAIT_NS = 100000000, MAX_EXEC_MS = 5000 };
 
@@ -322,6 +325,55 @@ static void test_no_room(void **state)
 	end(&process);
 }
 
+static void compute(int64_t ns)
+{
+	const int64_t until_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+	while (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns)
+		;
+}
+
+// Stops the process once, on the CPU that both have. Returns for how long it had been let go by
+// the time that all was over.
+static int64_t stop_once(struct process *process)
+{
+	struct stops stops;
+
+	stops_init(&stops, &hold, &buffer, &process->target, false);
+	stops_plan(&stops, process->target.threads[0], THREAD_RUNNING, false, TICK_NS);
+	stops_ask(&stops, &process->maps, 0, true);
+	assert_true(stops_wait(&stops, &process->maps, 1, TICK_NS, clock_now_ns() + FAR_NS));
+	const int64_t since_ns = clock_now_ns() - stops.items[0].released_ns;
+	check_stop(&stops, &stops.items[0], COPIED);
+	assert_true(stops.items[0].released_ns >= stops.items[0].found_ns);
+	stops_note_counted(&stops, &stops.items[0]);
+	stops_strike_off(&stops);
+	stops_deinit(&stops);
+	return since_ns;
+}
+
+// One that takes the CPU as it is let go is not held meanwhile.
+static void test_takes_cpu(void **state)
+{
+	cpu_set_t before, one;
+	struct process process;
+	int n_tries = 0;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	start(&process, SPINS);
+	for (int n_taken = 0; n_taken < N_TAKEN;) {
+		assert_true(n_tries++ < MAX_TRIES);
+		compute(USED_NS); // the process has a right to the CPU after that
+		n_taken += stop_once(&process) > TAKEN_NS;
+	}
+	end(&process);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
 // Nor does anybody make some between ticks: whoever stops then is let go without a copy.
 static void test_no_room_between_ticks(void **state)
 {
@@ -535,6 +587,7 @@ int main(void)
 	    cmocka_unit_test(test_ends_while_asked),
 	    cmocka_unit_test(test_no_room),
 	    cmocka_unit_test(test_no_room_between_ticks),
+	    cmocka_unit_test(test_takes_cpu),
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_while_another_is_in_exec),
 	};
