@@ -25,10 +25,13 @@
 #include "options.h"
 #include "process_labels.h"
 #include "process_list.h"
+#include "profile_writer.h"
 #include "push_counts.h"
 #include "pusher.h"
 #include "stayers.h"
 #include "untrusted_file.h"
+#include "window_files.h"
+#include "writer.h"
 
 #define SCAN_EVERY_NS (5 * NS_PER_SECOND)
 #define EXAMINE_EVERY_NS (60 * NS_PER_SECOND) // names and labels change, by exec among others
@@ -55,6 +58,7 @@ struct watched {
 	int64_t examine_ns; // when it is to be looked at next, CLOCK_MONOTONIC as the next
 	int64_t window_ns;  // when its next window is due
 	pid_t sampler;      // at work on it; 0: none
+	struct run_told *told; // by the sampler
 	int64_t begun_ns;   // since when
 	struct agent_end end;
 };
@@ -239,7 +243,7 @@ static bool is_still_there(const struct agent_process *process)
 // In the child, which ends sampling soon after the agent ends, however that comes. What the process
 // might keep waiting is done here: then it is this child that waits.
 static void become_sampler(const struct agent *agent, const struct agent_process *process,
-                           const struct agent_rule *rule, pid_t parent)
+                           const struct agent_rule *rule, pid_t parent, struct run_told *told)
 {
 	struct options *options = agent->options;
 
@@ -260,26 +264,32 @@ static void become_sampler(const struct agent *agent, const struct agent_process
 	if (!options->agent.comments)
 		_exit(STATUS_SILENT);
 	options->agent.names = agent->names;
-	options->agent.window_number = agent->n_forked;
+	options->output = window_files_path(options->output, process->pid, agent->n_forked,
+	                                    clock_read_ns(CLOCK_REALTIME),
+	                                    writer_pprof.default_suffix);
 	if (!is_still_there(process))
 		_exit(STATUS_ENDED);
-	_exit(agent->sampler->sample(agent->sampler->context));
+	_exit(agent->sampler->sample(agent->sampler->context, told));
 }
 
 static void start_sampler(struct agent *agent, struct watched *watched,
                           const struct agent_process *process, const struct agent_rule *rule)
 {
+	struct run_told *told = run_told_create();
 	const pid_t parent = getpid();
 
 	fflush(NULL);
 	const pid_t child = fork();
 	if (child == 0)
-		become_sampler(agent, process, rule, parent);
+		become_sampler(agent, process, rule, parent, told);
 	agent->counts.failed += child < 0;
-	if (child <= 0)
+	if (child < 0) {
+		run_told_destroy(told);
 		return;
+	}
 	agent->n_forked++;
 	watched->sampler = child;
+	watched->told = told;
 	watched->begun_ns = clock_now_ns();
 	watched->end = (struct agent_end){0};
 	agent->n_running++;
@@ -349,8 +359,24 @@ static void note_over_limit(struct agent *agent, struct watched *watched)
 		        watched->pid, (int)(DENIED_NS / NS_PER_SECOND / 60));
 }
 
+static void count(struct agent_counts *counts, const struct run_told *told)
+{
+	const struct run_stats *stats = &told->stats;
+
+	counts->ticks += stats->ticks;
+	counts->missed_ticks += stats->missed_ticks;
+	counts->samples += stats->samples;
+	counts->unmended_calls += stats->calls.left;
+	if (stats->samples > 0 && !told->is_written) {
+		counts->lost_windows++;
+		counts->lost_samples += stats->samples;
+	}
+}
+
 static void note_end(struct agent *agent, struct watched *watched, int status)
 {
+	count(&agent->counts, watched->told);
+	run_told_destroy(take_pointer(watched->told));
 	watched->sampler = 0;
 	agent->n_running--;
 	const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -455,7 +481,6 @@ static void write_metrics(struct agent *agent, bool ended)
 	    .n_processes = agent->count,
 	    .n_running = agent->n_running,
 	    .counts = &agent->counts,
-	    .sums = options->agent.sums,
 	    .cost = &agent->cost,
 	    .push = agent->pusher->counts,
 	};

@@ -7,12 +7,12 @@
 
 struct options;
 struct pusher;
+struct run_told;
 
 struct agent_sampler {
-	// Samples options->pid for a window, and writes it to a file in the directory
-	// options->output, with options->agent.comments. Is called in a process of its own, and
-	// returns its exit status.
-	int (*sample)(void *context);
+	// Samples options->pid for a window, and writes it to the file options->output, with
+	// options->agent.comments. Is called in a process of its own, and returns its exit status.
+	int (*sample)(void *context, struct run_told *told);
 	void *context;
 };
 

@@ -8,14 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent.h"
 #include "agent_list.h"
-#include "agent_metrics.h"
 #include "clock.h"
 #include "error.h"
 #include "memory.h"
@@ -246,7 +244,6 @@ void agent_options_deinit(struct agent_options *agent)
 void agent_command_prepare(struct options *options)
 {
 	options->duration_ns = options->agent.window_ns;
-	options->every_ns = 2 * options->agent.window_ns; // one window: the whole
 	options->writer = &writer_pprof;
 	options->quiet = true;
 	options->metrics = NULL;                        // the agent's
@@ -314,18 +311,8 @@ static struct error *lock_directory(struct options *options)
 	    "agent: another agent uses the directory %s: give each its own (-o DIR)", path);
 }
 
-static struct error *share_sums(struct options *options)
-{
-	void *shared = mmap(NULL, sizeof(*options->agent.sums), PROT_READ | PROT_WRITE,
-	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (shared == MAP_FAILED)
-		return error_create(EXIT_STATUS_OUTPUT, "agent: no memory: %s", strerror(errno));
-	options->agent.sums = shared;
-	return NULL;
-}
-
-struct error *agent_command(struct options *options, int (*sample)(void *context), void *context)
+struct error *agent_command(struct options *options,
+                            int (*sample)(void *context, struct run_told *told), void *context)
 {
 	_cleanup_free_ char *spool = NULL;
 	struct pusher pusher = {0};
@@ -335,8 +322,6 @@ struct error *agent_command(struct options *options, int (*sample)(void *context
 	struct error *error = find_directory(options, &spool);
 	if (!error)
 		error = lock_directory(options);
-	if (!error)
-		error = share_sums(options);
 	if (!error && options->push.destination.url)
 		error = pusher_start(&pusher, options, NULL);
 	if (error)

@@ -8,15 +8,16 @@
 
 #include "agent_rules.h"
 
-struct agent_sums;
 struct name_cache;
 struct option_table;
 
 struct error;
 struct options;
+struct run_told;
 
 // Runs it. `sample` is called in a process of its own for each window (agent.h).
-struct error *agent_command(struct options *options, int (*sample)(void *context), void *context);
+struct error *agent_command(struct options *options,
+                            int (*sample)(void *context, struct run_told *told), void *context);
 
 // Sets the options of a run to those for one of the agent's windows. Call it in a sampler's
 // process.
@@ -37,15 +38,13 @@ struct agent_options {
 	size_t n_sources, sources_capacity;
 	int64_t window_ns, period_ns; // each process is sampled for a window in each period
 	int64_t min_age_ns;
-	size_t max_processes;    // sampled at a time
-	double max_cpu_percent;  // of one CPU, for all together; 0: no limit
-	uint64_t max_memory;     // bytes, for all together
-	const char *off_file;    // while this file is there, nothing is sampled
-	int lock_fd;             // of the directory, for the agent's own process alone; 0: none
-	struct agent_sums *sums; // what samplers have done, shared with them; borrowed
+	size_t max_processes;   // sampled at a time
+	double max_cpu_percent; // of one CPU, for all together; 0: no limit
+	uint64_t max_memory;    // bytes, for all together
+	const char *off_file;   // while this file is there, nothing is sampled
+	int lock_fd;            // of the directory, for the agent's own process alone; 0: none
 	// Set in a sampler's process alone:
 	const char *const *comments; // of its window, NULL-terminated; borrowed
-	uint32_t window_number;      // makes its file's name unique
 	struct name_cache *names;    // shared by all samplers; borrowed
 };
 

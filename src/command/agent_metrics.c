@@ -5,8 +5,6 @@
 #include "clock.h"
 #include "json.h"
 #include "metrics.h"
-#include "run_stats.h"
-#include "window_files.h"
 
 static void put_windows(struct json *json, const struct agent_metrics *metrics)
 {
@@ -24,12 +22,12 @@ static void put_windows(struct json *json, const struct agent_metrics *metrics)
 	json_key_int(json, "silent", (int64_t)counts->silent);
 }
 
-static void put_sums(struct json *json, const struct agent_sums *sums)
+static void put_sums(struct json *json, const struct agent_counts *counts)
 {
-	json_key_int(json, "ticks", (int64_t)sums->ticks);
-	json_key_int(json, "missed_ticks", (int64_t)sums->missed_ticks);
-	json_key_int(json, "samples", (int64_t)sums->samples);
-	json_key_int(json, "unmended_calls", (int64_t)sums->unmended_calls);
+	json_key_int(json, "ticks", (int64_t)counts->ticks);
+	json_key_int(json, "missed_ticks", (int64_t)counts->missed_ticks);
+	json_key_int(json, "samples", (int64_t)counts->samples);
+	json_key_int(json, "unmended_calls", (int64_t)counts->unmended_calls);
 }
 
 static void put_cost(struct json *json, const struct agent_cost *cost)
@@ -49,25 +47,14 @@ static void put_metrics(struct json *json, const void *what)
 	json_key_bool(json, "ended", metrics->ended);
 	json_key_bool(json, "off", metrics->is_off);
 	put_windows(json, metrics);
-	put_sums(json, metrics->sums);
+	put_sums(json, metrics->counts);
 	put_cost(json, metrics->cost);
 	if (metrics->push)
-		metrics_put_push(json, metrics->push, metrics->sums->lost_windows,
-		                 metrics->sums->lost_samples);
+		metrics_put_push(json, metrics->push, metrics->counts->lost_windows,
+		                 metrics->counts->lost_samples);
 }
 
 struct error *agent_metrics_write(const char *path, const struct agent_metrics *metrics)
 {
 	return metrics_write_object(path, put_metrics, metrics);
-}
-
-void agent_sums_add(struct agent_sums *sums, const struct run_stats *stats,
-                    const struct window_files *files)
-{
-	sums->ticks += stats->ticks;
-	sums->missed_ticks += stats->missed_ticks;
-	sums->samples += stats->samples;
-	sums->unmended_calls += stats->calls.left;
-	sums->lost_windows += files->n_lost;
-	sums->lost_samples += files->n_lost_samples;
 }

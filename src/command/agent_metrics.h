@@ -6,26 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct run_stats;
-struct window_files;
-
 struct agent_cost;
 struct error;
 struct push_counts;
-
-// What all samplers of an agent have sampled, in memory that they share with it, and
-// what the agent itself has counted.
-
-// Of windows that came to their ends; of one that was killed nothing is known.
-struct agent_sums {
-	_Atomic uint64_t ticks, missed_ticks, samples;
-	_Atomic uint64_t unmended_calls;
-	_Atomic uint64_t lost_windows, lost_samples; // that could not be written
-};
-
-// A window has come to its end, and its file is written or lost.
-void agent_sums_add(struct agent_sums *sums, const struct run_stats *stats,
-                    const struct window_files *files);
 
 struct agent_counts {
 	uint64_t windows; // begun
@@ -33,6 +16,9 @@ struct agent_counts {
 	uint64_t left_out, denied, silent;
 	uint64_t over_limit; // samplers that took too much memory or time, and ended early
 	uint64_t killed;     // samplers: by this agent, or by the kernel
+	// Of windows that have ended.
+	uint64_t ticks, missed_ticks, samples, unmended_calls;
+	uint64_t lost_windows, lost_samples; // that were not written
 };
 
 struct agent_metrics {
@@ -40,7 +26,6 @@ struct agent_metrics {
 	int64_t start_ns; // CLOCK_REALTIME
 	size_t n_processes, n_chosen, n_running;
 	const struct agent_counts *counts;
-	const struct agent_sums *sums; // NULL: not known
 	const struct agent_cost *cost;
 	const struct push_counts *push; // NULL: nothing is pushed
 };

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -151,7 +150,7 @@ struct session {
 	struct debug_sources debug_sources;
 	struct modules modules;
 	struct profile profile;
-	struct run_told *told;      // shared with the writer
+	struct run_told *told;      // shared with the writer, and with the agent
 	struct run_stats *stats;    // in it
 	struct unwind_check *check; // --check-unwinding; in the worker; NULL: not asked for
 	struct cpu_watch cpus;
@@ -618,18 +617,10 @@ static int run(void *context, const struct origin *origin)
 	return status ? status : command_status;
 }
 
-// Returns memory that is shared with the writer; if there is none, the worker has it for itself.
-static struct run_told *share_told(void)
-{
-	void *memory = mmap(NULL, sizeof(struct run_told), PROT_READ | PROT_WRITE,
-	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return memory == MAP_FAILED ? memory_alloc_zeroed(1, sizeof(struct run_told)) : memory;
-}
-
 static int start(struct session *session, struct supervised *supervised)
 {
-	session->told = share_told();
+	if (!session->told)
+		session->told = run_told_create();
 	session->stats = &session->told->stats;
 	session->writer.options = &session->options;
 	session->writer.told = session->told;
@@ -686,10 +677,11 @@ static int top(struct session *session)
 }
 
 // A window of the agent's.
-static int sample_for_agent(void *context)
+static int sample_for_agent(void *context, struct run_told *told)
 {
 	struct session *session = context;
 
+	session->told = told;
 	agent_command_prepare(&session->options);
 	session->writer.writes = true;
 	return start(session, &(struct supervised){

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 #include "error.h"
 #include "local_files.h"
 #include "memory.h"
+#include "name_cache.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
@@ -33,12 +35,12 @@
 #include "write_report.h"
 #include "writer.h"
 
-enum { READ_BYTES = 1 << 18, LOOK_MS = 500 };
+enum { READ_BYTES = 1 << 18, LOOK_MS = 500, WINDOW_NICE = 10 };
 
 // Everything of one profile.
 struct writing_run {
 	const struct options *options; // borrowed, as the next two
-	const struct run_told *told;
+	struct run_told *told;
 	const struct supervise_writer *process;
 	struct stuck_worker worker; // after the supervisor's end
 	struct debug_sources sources;
@@ -307,20 +309,31 @@ static struct error *write_named(struct writing_run *run, struct symbols *symbol
 static struct error *write_profile(struct writing_run *run)
 {
 	const struct options *options = run->options;
-	const struct symbolize_options names = {.inlines = options->inlines};
+	const struct symbolize_options names = {.inlines = options->inlines,
+	                                        .cache = options->agent.names};
 	struct recording *recording = &run->recording;
 	_cleanup_free_ char *root = memory_printf("/proc/%d/root", recording->pid);
 	struct symbols symbols = {0};
 
+	if (options->agent.comments) { // a window of the agent's: nobody waits for it
+		if (recording->profile.n_samples == 0)
+			return NULL;
+		setpriority(PRIO_PROCESS, 0, WINDOW_NICE);
+	}
 	if (options->symbols) {
 		local_files_find(&recording->modules, root); // those that could not be received
+		if (names.cache)
+			name_cache_await_turn(names.cache);
 		symbolize(&recording->profile, &recording->modules, &names, &symbols);
+		if (names.cache)
+			name_cache_end_turn(names.cache);
 	}
 	struct error *error = write_named(run, &symbols);
 	if (!options->quiet)
 		summary_print_names(&recording->profile, &recording->modules,
 		                    !error && options->symbols ? &symbols : NULL);
 	symbols_deinit(&symbols);
+	run->told->is_written = !error;
 	if (!error && !options->quiet && run->output)
 		summary_print_output(options->writer, output_name(run->output));
 	return error;
@@ -371,6 +384,23 @@ static void deinit(struct writing_run *run)
 	debug_sources_deinit(&run->sources);
 	error_destroy(run->view_error);
 	free(run->table);
+}
+
+struct run_told *run_told_create(void)
+{
+	void *memory = mmap(NULL, sizeof(struct run_told), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory != MAP_FAILED)
+		return memory;
+	fprintf(stderr, "profiler: no memory: %s\n", strerror(errno));
+	exit(EXIT_STATUS_OUTPUT);
+}
+
+void run_told_destroy(struct run_told *told)
+{
+	if (told)
+		munmap(told, sizeof(*told));
 }
 
 int profile_writer_run(void *context, const struct supervise_writer *process)

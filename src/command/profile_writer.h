@@ -13,15 +13,20 @@
 struct options;
 struct supervise_writer;
 
-// What the process that samples tells beside the stream, in memory that both share.
+// What the process that samples, and the writer, tell beside the stream, in memory that they share.
 struct run_told {
 	struct run_stats stats;
-	bool has_ended; // sampling; else the process was killed
+	bool has_ended;  // sampling; else the process was killed
+	bool is_written; // the one file
 };
+
+// Returns zeroed memory that processes forked later share. run_told_destroy accepts NULL.
+struct run_told *run_told_create(void);
+void run_told_destroy(struct run_told *told);
 
 struct profile_writer {
 	const struct options *options; // borrowed, as the next one
-	const struct run_told *told;
+	struct run_told *told;
 	bool writes; // else it only looks after the one that samples
 };
 

@@ -151,7 +151,7 @@ const struct report_source *view_source(struct view *view, struct recording *rec
 	struct report_source *source = &view->source;
 
 	follow_waits(view, &recording->modules, symbols);
-	view->comments[0] = recording->comment;
+	view->comments = report_comments(recording->comment, view->options->agent.comments);
 	*source = (struct report_source){
 	    .part = &view->part,
 	    .whole = view->whole,
@@ -179,4 +179,5 @@ void view_deinit(struct view *view)
 	timeline_deinit(&view->timeline);
 	free(view->samples);
 	free(view->cpu_wait);
+	free(view->comments);
 }

@@ -28,7 +28,7 @@ struct view {
 	struct sample *samples; // of --blame
 	struct profile part;    // after view_end; borrows from the above
 	struct report_source source;
-	const char *comments[2]; // in it, as the next one
+	const char **comments; // in it, as the next one
 	char *cpu_wait;
 };
 

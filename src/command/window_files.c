@@ -18,7 +18,6 @@
 #include "error.h"
 #include "local_files.h"
 #include "memory.h"
-#include "name_cache.h"
 #include "time_point.h"
 #include "options.h"
 #include "output.h"
@@ -40,14 +39,7 @@ struct error *window_files_init(struct window_files *files, const struct options
 	    .options = options,
 	    .modules = modules,
 	    .ends = ends,
-	    .n_begun = options->agent.window_number,
 	};
-	gethostname(files->host, sizeof(files->host) - 1);
-	for (char *c = files->host; *c; c++)
-		if (*c == '/' || (*c == '.' && c == files->host)) // no hidden files
-			*c = '_';
-	if (!files->host[0])
-		files->host[0] = '_';
 	if (!options->output)
 		return NULL;
 	files->directory = memory_strdup(options->output);
@@ -75,37 +67,27 @@ void window_files_deinit(struct window_files *files)
 	*files = (struct window_files){0};
 }
 
-static char *path_of(const struct window_files *files, int64_t time_ns)
+char *window_files_path(const char *directory, int pid, uint32_t number, int64_t time_ns,
+                        const char *suffix)
 {
-	char time[TIME_POINT_TEXT_SIZE];
-	const char *directory = files->directory ?: "";
+	char host[65] = "", time[TIME_POINT_TEXT_SIZE];
 	const size_t length = strlen(directory);
 	const char *slash = length > 0 && directory[length - 1] != '/' ? "/" : "";
 
+	gethostname(host, sizeof(host) - 1);
+	for (char *c = host; *c; c++)
+		if (*c == '/' || (*c == '.' && c == host)) // no hidden files
+			*c = '_';
 	time_point_format(time_ns, true, time);
-	return memory_printf("%s%s%s.%d.%06u.%s%s", directory, slash, files->host, files->pid,
-	                     files->n_begun, time, files->options->writer->default_suffix);
-}
-
-// NULL-terminated; the caller frees it, not the strings.
-static const char **join_comments(const char *first, const char *const *more)
-{
-	size_t n = 0;
-
-	while (more && more[n])
-		n++;
-	const char **joined = memory_alloc_zeroed(n + 2, sizeof(*joined));
-	joined[0] = first;
-	for (size_t i = 0; i < n; i++)
-		joined[i + 1] = more[i];
-	return joined;
+	return memory_printf("%s%s%s.%d.%06u.%s%s", directory, slash, host[0] ? host : "_", pid,
+	                     number, time, suffix);
 }
 
 static struct error *write_part(const struct window_files *files, const struct window_part *part,
                                 const struct symbols *symbols, const char *path,
                                 const char *comment)
 {
-	_cleanup_free_ const char **comments = join_comments(comment, files->labels);
+	_cleanup_free_ const char **comments = report_comments(comment, files->labels);
 	struct output *output = NULL;
 	struct error *error = output_open(path, false, &output);
 
@@ -207,21 +189,16 @@ static int work(const struct window_files *files, const struct window_part *part
 {
 	_cleanup_free_ char *root = memory_printf("/proc/%d/root", files->pid);
 	const struct sched_param none = {0};
-	const struct symbolize_options names = {.inlines = files->options->inlines,
-	                                        .cache = files->options->agent.names};
+	const struct symbolize_options names = {.inlines = files->options->inlines};
 	struct symbols symbols = {0};
 
 	supervise_close_ends(files->ends);
-	prctl(PR_SET_NAME, WINDOW_WRITER_NAME);
+	prctl(PR_SET_NAME, "profiler-window");
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	setpriority(PRIO_PROCESS, 0, CHILD_NICE);
 	leave_out_others(part);
 	local_files_find(files->modules, root); // those that could not be received
-	if (names.cache)
-		name_cache_await_turn(names.cache);
 	symbolize(part->view, files->modules, &names, &symbols);
-	if (names.cache)
-		name_cache_end_turn(names.cache);
 	struct error *error = write_part(files, part, &symbols, path, comment);
 	if (error)
 		fprintf(stderr, "profiler: %s\n", error_message(error));
@@ -313,7 +290,8 @@ void window_files_write(struct window_files *files, const struct window_part *pa
                         const char *comment)
 {
 	struct window_file file = {
-	    .path = path_of(files, time_ns),
+	    .path = window_files_path(files->directory ?: "", files->pid, files->n_begun, time_ns,
+	                              files->options->writer->default_suffix),
 	    .back = part->back,
 	    .samples = count_samples(part->view->samples, part->view->n_samples),
 	};

@@ -11,9 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// The name in /proc/PID/comm of a process that writes a window: its end does nothing to the target.
-#define WINDOW_WRITER_NAME "profiler-window"
-
 struct error;
 struct modules;
 struct options;
@@ -50,7 +47,6 @@ struct window_files {
 	const struct supervise_ends *ends; // which a process that writes does not keep open
 	int pid;                           // of the target; the caller sets it
 	char *directory;                   // NULL: the current one
-	char host[65];
 	uint32_t n_begun;
 	struct window_file *items; // being written, or finished and kept; oldest first
 	size_t count, capacity;
@@ -60,6 +56,11 @@ struct window_files {
 	struct window_back **backs;      // of windows that could not be written
 	size_t n_backs, backs_capacity;
 };
+
+// Returns the path of a window's file in the directory ("": the current one), which the caller
+// frees.
+char *window_files_path(const char *directory, int pid, uint32_t number, int64_t time_ns,
+                        const char *suffix);
 
 // Makes the directory if it does not exist. An error if files cannot be written to it.
 struct error *window_files_init(struct window_files *files, const struct options *options,

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "agent_metrics.h"
 #include "cpu_waits.h"
 #include "error.h"
 #include "memory.h"
@@ -59,7 +58,7 @@ void window_run_begin(struct window_run *run)
 
 	run->files.pid = recording->pid;
 	pusher_name_target(&run->pusher, recording->pid, options->pid ? NULL : options->command[0]);
-	run->files.labels = options->agent.comments ?: (const char *const *)run->pusher.labels;
+	run->files.labels = (const char *const *)run->pusher.labels;
 	if (options->ring_ns)
 		flight_recorder_begin(&run->recorder, options, &recording->profile, &run->files);
 	else
@@ -121,8 +120,6 @@ struct error *window_run_end(struct window_run *run)
 	else
 		windows_end(&run->windows, run->recording->profile.duration_ns);
 	struct error *error = window_files_end(&run->files);
-	if (options->agent.sums)
-		agent_sums_add(options->agent.sums, run->stats, &run->files);
 	pusher_end(&run->pusher);
 	write_metrics(run, true);
 	return error ? error : take_pointer(run->metrics_error);

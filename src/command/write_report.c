@@ -129,6 +129,19 @@ static void explain(const struct options *options, const struct report_source *s
 	free_report(&made);
 }
 
+const char **report_comments(const char *first, const char *const *more)
+{
+	size_t n = 0;
+
+	while (more && more[n])
+		n++;
+	const char **joined = memory_alloc_zeroed(n + 2, sizeof(*joined));
+	joined[0] = first;
+	for (size_t i = 0; i < n; i++)
+		joined[i + 1] = more[i];
+	return joined;
+}
+
 struct error *write_report(const struct options *options, const struct report_source *source,
                            FILE *stream)
 {

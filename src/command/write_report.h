@@ -27,6 +27,10 @@ struct report_source {
 	bool children; // it holds other processes, too
 };
 
+// Joins what comments may be, NULL-terminated; the caller frees the array, not the strings. `more`
+// may be NULL.
+const char **report_comments(const char *first, const char *const *more);
+
 // Writes it to the stream in the format of options->writer.
 struct error *write_report(const struct options *options, const struct report_source *source,
                            FILE *stream);
