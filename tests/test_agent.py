@@ -299,28 +299,40 @@ class Agent(harness.TestCase):
         self.assertIn(n_windows - len(self.spool()), range(3))  # it was ended twice
         self.assert_let_go(target)
 
-    def kill_worker(self, agent):
-        """As the kernel does when there is no memory left: the agent leaves that process alone."""
+    def strike(self, agent, name, number):
+        """Until a sampler was killed: the agent leaves that process alone."""
 
-        def kill():
+        def strike_all():
             for pid in descendants(agent.pid):
                 try:
                     fd = os.pidfd_open(pid)
                     with open(f"/proc/{pid}/comm", encoding="utf-8") as file, open(fd, "rb"):
-                        if file.read() == "profiler-worker\n":
-                            signal.pidfd_send_signal(fd, signal.SIGKILL)
+                        if file.read() == name + "\n" and (number == signal.SIGKILL or children(pid)):
+                            signal.pidfd_send_signal(fd, number)
                 except OSError:
                     pass  # it has ended
             return self.metrics()["killed_windows"]
 
-        wait_for(kill, "a worker killed")
+        wait_for(strike_all, f"a {name} struck")
+
+    def test_given_up(self):
+        """What a sampler has not written by then is lost; who is sampled runs on."""
+        target = self.start(self.program, 3, 1, 1)
+        agent = self.begin("--window=100ms", "--period=100ms", f"exe={self.program}")
+        wait_for(self.spool, "a window")
+        self.strike(agent, "profiler", signal.SIGUSR2)
+        wait_for(lambda: not children(agent.pid), "its end")
+        _, n_failed, _ = self.end(agent)
+        self.assertGreaterEqual(n_failed, 1)
+        self.assertIn(f"the sampler of process {target.pid} used too much memory or time", self.stderr)
+        self.assert_let_go(target)
 
     def test_killed(self):
         """Whoever is sampled runs on, and nobody of the agent's is left."""
         targets = [self.start(self.program, 3, 1, 1), self.start(self.program, 2, 0, 1)]
         agent = self.begin("--window=100ms", "--period=100ms", f"exe={self.program}")
         wait_for(lambda: len(self.spool()) >= 2, "windows")
-        self.kill_worker(agent)
+        self.strike(agent, "profiler-worker", signal.SIGKILL)  # as when no memory is left
         agent.send_signal(signal.SIGSTOP)  # so that it starts nobody any more
         wait_for(lambda: read_status(agent.pid)["State"][0] == "T", "the stop")
         left = children(agent.pid)

@@ -23,6 +23,8 @@ struct stuck_worker {
 	int64_t max_copy_ns;
 	bool is_kept;        // the run ends well without it, unless it is a bug
 	bool is_to_end;      // it was asked to
+	int64_t kill_ns;     // when it is killed if it has not ended by then, CLOCK_MONOTONIC; 0:
+	                     // never
 	bool is_told;        // that it is killed, which may take as long as its wait
 	bool is_killed;      // by the caller
 	bool holds;          // a thread; as seen when it was told
@@ -34,7 +36,8 @@ struct stuck_worker {
 	uint64_t start_time; // of an orphan
 };
 
-// Looks at the worker, if it is time to. True, with a message, if it has spent max_copy_ns of CPU
+// Looks at the worker, if it is time to. True if it has not ended in time (kill_ns); or, with a
+// message, if it has spent max_copy_ns of CPU
 // time on the copy of one held thread; or if it has been in one
 // wait that no signal ends all the time, and holds a thread, or still samples though it was asked
 // to end, or should have ended by itself: nothing but its death helps.

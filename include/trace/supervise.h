@@ -56,7 +56,9 @@ struct supervised {
 	int (*work)(void *context, const struct origin *origin);
 	int (*write)(void *context, const struct supervise_writer *writer); // NULL: no writer
 	void *context;
-	bool is_kept;  // the run ends well if the worker has to be killed
+	bool is_kept;         // the run ends well if the worker has to be killed
+	bool may_be_given_up; // by SIGUSR2 to the supervisor: the writer, which traces nobody, is
+	                      // killed at once; the worker is asked to end, and killed after 10 s
 	bool wrapping; // the terminal's Ctrl-C and Ctrl-\ are for the wrapped command, and not
 	               // passed on
 	int worker_fd; // a descriptor that only the worker keeps; -1: none

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "agent_cost.h"
-#include "agent_end.h"
 #include "agent_list.h"
 #include "agent_metrics.h"
 #include "agent_process.h"
@@ -55,12 +54,12 @@ struct watched {
 	uint64_t start_time; // 0: not looked at yet
 	bool is_seen;        // at the last scan
 	bool is_chosen;
-	int64_t examine_ns; // when it is to be looked at next, CLOCK_MONOTONIC as the next
-	int64_t window_ns;  // when its next window is due
-	pid_t sampler;      // at work on it; 0: none
-	struct run_told *told; // by the sampler
-	int64_t begun_ns;   // since when
-	struct agent_end end;
+	int64_t examine_ns;        // when it is to be looked at next, CLOCK_MONOTONIC as the next
+	int64_t window_ns;         // when its next window is due
+	pid_t sampler;             // at work on it; 0: none
+	struct run_told *told;     // by the sampler
+	int64_t begun_ns;          // since when
+	bool is_told, is_given_up; // to end; to leave all
 };
 
 struct agent {
@@ -264,9 +263,9 @@ static void become_sampler(const struct agent *agent, const struct agent_process
 	if (!options->agent.comments)
 		_exit(STATUS_SILENT);
 	options->agent.names = agent->names;
-	options->output = window_files_path(options->output, process->pid, agent->n_forked,
-	                                    clock_read_ns(CLOCK_REALTIME),
-	                                    writer_pprof.default_suffix);
+	options->output =
+	    window_files_path(options->output, process->pid, agent->n_forked,
+	                      clock_read_ns(CLOCK_REALTIME), writer_pprof.default_suffix);
 	if (!is_still_there(process))
 		_exit(STATUS_ENDED);
 	_exit(agent->sampler->sample(agent->sampler->context, told));
@@ -291,7 +290,7 @@ static void start_sampler(struct agent *agent, struct watched *watched,
 	watched->sampler = child;
 	watched->told = told;
 	watched->begun_ns = clock_now_ns();
-	watched->end = (struct agent_end){0};
+	watched->is_told = watched->is_given_up = false;
 	agent->n_running++;
 	agent->counts.windows++;
 }
@@ -390,10 +389,27 @@ static void note_end(struct agent *agent, struct watched *watched, int status)
 	if (code == STATUS_SILENT)
 		note_silent(agent, watched);
 	agent->counts.killed += code == STATUS_KILLED;
-	if (code == STATUS_KILLED || agent_end_is_over_limit(&watched->end))
+	if (code == STATUS_KILLED || watched->is_given_up)
 		note_over_limit(agent, watched);
 	else if (code == EXIT_STATUS_TARGET) // as where its memory was at an end
 		watched->window_ns = clock_now_ns() + DENIED_NS;
+}
+
+// Its window ends early, and is written. Once: another signal would cut a call that is left
+// unfinished (parting.h).
+static void tell_to_end(struct watched *watched)
+{
+	if (!watched->is_told)
+		kill(watched->sampler, SIGTERM);
+	watched->is_told = true;
+}
+
+// It takes too much memory or time (struct supervised): what it has not written is lost.
+static void give_up(struct watched *watched)
+{
+	if (!watched->is_given_up)
+		kill(watched->sampler, SIGUSR2);
+	watched->is_given_up = true;
 }
 
 // Takes note of samplers that have ended, and ends those that never will.
@@ -411,9 +427,7 @@ static void collect(struct agent *agent)
 			note_end(agent, watched, status);
 			agent_cost_pay(&agent->cost, &usage);
 		} else if (clock_now_ns() - watched->begun_ns > limit_ns) {
-			agent_end_over_limit(&watched->end, watched->sampler);
-		} else {
-			agent_end_press(&watched->end, watched->sampler);
+			give_up(watched);
 		}
 	}
 }
@@ -428,23 +442,22 @@ static void end_largest(struct agent *agent)
 	for (size_t i = 0; i < agent->count; i++) {
 		struct watched *watched = &agent->items[i];
 		const uint64_t bytes = watched->sampler ? agent_memory_of(watched->sampler) : 0;
-		if (bytes > 0 && agent_end_is_over_limit(&watched->end)) {
+		if (bytes > 0 && watched->is_given_up) {
 			kept -= bytes < kept ? bytes : kept;
-			agent_end_over_limit(&watched->end, watched->sampler);
 		} else if (bytes > most) {
 			most = bytes;
 			largest = watched;
 		}
 	}
 	if (largest && kept > agent->cost.max_memory)
-		agent_end_over_limit(&largest->end, largest->sampler);
+		give_up(largest);
 }
 
 static void tell_samplers(struct agent *agent)
 {
 	for (size_t i = 0; i < agent->count; i++)
 		if (agent->items[i].sampler)
-			agent_end_tell(&agent->items[i].end, agent->items[i].sampler);
+			tell_to_end(&agent->items[i]);
 }
 
 // While the file is there nothing is sampled.

@@ -685,7 +685,11 @@ static int sample_for_agent(void *context, struct run_told *told)
 	agent_command_prepare(&session->options);
 	session->writer.writes = true;
 	return start(session, &(struct supervised){
-	                          .write = write_profile, .is_kept = true, .worker_fd = -1});
+	                          .write = write_profile,
+	                          .is_kept = true,
+	                          .may_be_given_up = true,
+	                          .worker_fd = -1,
+	                      });
 }
 
 static int report(struct session *session)

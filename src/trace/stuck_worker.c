@@ -150,6 +150,8 @@ bool stuck_worker_look(struct stuck_worker *worker)
 	if (now_ns - worker->looked_ns < STUCK_WORKER_LOOK_NS)
 		return false;
 	worker->looked_ns = now_ns;
+	if (worker->kill_ns && now_ns >= worker->kill_ns)
+		return true;
 	if (copies_without_end(worker)) {
 		tell_fault(worker);
 		return true;

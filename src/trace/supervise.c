@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "error.h"
 #include "first_process.h"
 #include "holding.h"
@@ -22,7 +23,8 @@
 #include "stuck_worker.h"
 #include "tracee_rescue.h"
 
-enum { CONTINUED_NS = 10000000 }; // from a group's SIGCONT until the whole group runs
+enum { CONTINUED_NS = 10000000 };   // from a group's SIGCONT until the whole group runs
+#define END_NS (10 * NS_PER_SECOND) // for a worker to end in a run that is given up
 
 // What the worker tells the supervisor about the wrapped command while job control has stopped it;
 // else 0.
@@ -44,7 +46,7 @@ static bool is_job_signal(int number)
 	return false;
 }
 
-static void fill_signals(sigset_t *set, bool wrapping)
+static void fill_signals(sigset_t *set, const struct supervised *supervised)
 {
 	struct sigaction hangup;
 
@@ -57,7 +59,9 @@ static void fill_signals(sigset_t *set, bool wrapping)
 	// If nohup(1) had it ignored, it stays ignored.
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
 		sigaddset(set, SIGHUP);
-	for (size_t i = 0; wrapping && i < array_size(job_signals); i++)
+	if (supervised->may_be_given_up)
+		sigaddset(set, SIGUSR2);
+	for (size_t i = 0; supervised->wrapping && i < array_size(job_signals); i++)
 		sigaddset(set, job_signals[i]);
 }
 
@@ -269,6 +273,8 @@ static void end_stuck(struct children *children)
 	}
 	kill(stuck->pid, SIGKILL);
 	stuck->is_killed = true;
+	if (stuck->kill_ns)
+		stuck->kill_ns += END_NS; // for its end
 }
 
 static void look_at_worker(struct children *children)
@@ -318,6 +324,19 @@ static void pass_on(const struct children *children, int number)
 		kill(children->worker, number);
 }
 
+// What is not written yet is lost.
+static void give_up(struct children *children)
+{
+	if (children->stuck.kill_ns)
+		return;
+	children->stuck.kill_ns = clock_now_ns() + END_NS;
+	if (children->writer)
+		kill(children->writer, SIGKILL);
+	if (children->worker && !children->stuck.is_to_end)
+		kill(children->worker, SIGTERM);
+	children->stuck.is_to_end = true;
+}
+
 // If the worker was killed before its first sample, that is why the writer has nothing to write.
 static int exit_status(const struct children *children)
 {
@@ -349,6 +368,10 @@ static int wait_for_children(struct children *children, const sigset_t *set, boo
 			continue;
 		if (is_job_signal(info.si_signo)) {
 			serve_job(&info, children->stuck.pid, job);
+			continue;
+		}
+		if (info.si_signo == SIGUSR2) {
+			give_up(children);
 			continue;
 		}
 		pass_hangup_on(&info, wrapping);
@@ -483,7 +506,7 @@ int supervise(const struct supervised *supervised)
 	// If whoever started us ignored it, it would never come, nor the worker's exit status.
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &origin.child);
 	// Block them before the fork, so that none gets lost.
-	fill_signals(&set, supervised->wrapping);
+	fill_signals(&set, supervised);
 	sigorset(&blocked, &origin.kept.mask, &set);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	rescues_share();

@@ -139,6 +139,19 @@ static bool is_killed_for_copies(bool holds, int64_t each_ns)
 	return is_killed;
 }
 
+// One that ends neither by itself nor when it is told.
+static void test_late(void **state)
+{
+	struct stuck_worker worker = {.pid = getpid(),
+	                              .kill_ns = clock_now_ns() + 3600 * NS_PER_SECOND};
+
+	(void)state;
+	assert_false(stuck_worker_look(&worker));
+	worker.kill_ns = clock_now_ns();
+	assert_int_equal(count_looks(&worker), 0);
+	assert_false(worker.is_told);
+}
+
 static void test_copies(void **state)
 {
 	(void)state;
@@ -152,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_waits_for_others),
 	    cmocka_unit_test(test_holds),
+	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_copies),
 	};
 
