@@ -2,6 +2,9 @@
 // name_cache: names of code that were looked up before, in memory that processes share: those that
 // are forked off after it was made find what any of them has added.
 //
+// The agent needs it: without it, windows of 2 s and of 10 s of five programs (Python, Go, redis,
+// Java, node) took 1.3 to 1.5 times the CPU time, 30 to 100 ms a window more.
+//
 // What is in it is never changed or taken out. A process may be killed at any instant: an entry is
 // there when all of it is. A cache that is full takes no more; who made it makes another one.
 #pragma once
@@ -42,10 +45,3 @@ int name_cache_find(const struct name_cache *cache, const struct name_key *key,
                     struct cached_line ret[NAME_CACHE_MAX_LINES]);
 void name_cache_add(struct name_cache *cache, const struct name_key *key,
                     const struct cached_line *lines, size_t n);
-
-// Waits until nobody else names something, for a minute at most: one after the other they find what
-// the first has found, where all at once each would read the same debug information. A turn ends
-// with its process, too, and passes to one of those that wait when its owner has used no CPU time
-// for five seconds. On a busy machine the owner is only slow.
-void name_cache_await_turn(struct name_cache *cache);
-void name_cache_end_turn(struct name_cache *cache);

@@ -19,7 +19,6 @@
 #include "error.h"
 #include "local_files.h"
 #include "memory.h"
-#include "name_cache.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
@@ -322,11 +321,7 @@ static struct error *write_profile(struct writing_run *run)
 	}
 	if (options->symbols) {
 		local_files_find(&recording->modules, root); // those that could not be received
-		if (names.cache)
-			name_cache_await_turn(names.cache);
 		symbolize(&recording->profile, &recording->modules, &names, &symbols);
-		if (names.cache)
-			name_cache_end_turn(names.cache);
 	}
 	struct error *error = write_named(run, &symbols);
 	if (!options->quiet)

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "name_cache.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "clock.h"
 #include "hash.h"
 
 enum {
@@ -19,9 +14,6 @@ enum {
 	MAX_PROBES = 64,
 	MAX_ENTRY_BYTES = 64 << 10,
 	ALIGNMENT = 8,
-	TURN_LOOK_NS = 20000000,
-	MAX_STILL_LOOKS = 250, // 5 s
-	MAX_TURN_LOOKS = 3000, // 60 s
 };
 
 // Followed by its lines: a struct line_head, the name, the file, the name in the source, each with
@@ -37,7 +29,6 @@ struct line_head {
 };
 
 struct name_cache {
-	_Atomic pid_t owner; // of the turn; 0: nobody
 	_Atomic uint32_t n_entries;
 	_Atomic uint64_t used;             // bytes of data that are taken, or were asked for
 	_Atomic uint32_t offsets[N_SLOTS]; // 1 + of an entry in data, by the key's hash; 0: none
@@ -61,57 +52,6 @@ void name_cache_destroy(struct name_cache *cache)
 bool name_cache_is_full(const struct name_cache *cache)
 {
 	return cache->used > DATA_BYTES || cache->n_entries > MAX_ENTRIES;
-}
-
-static bool take_turn(struct name_cache *cache)
-{
-	pid_t owner = cache->owner;
-
-	if (owner != 0 && (kill(owner, 0) == 0 || errno != ESRCH))
-		return false;
-	return atomic_compare_exchange_strong(&cache->owner, &owner, getpid());
-}
-
-// Whose turn it is, and for how many looks it has used no CPU time.
-struct turn_watch {
-	pid_t owner;
-	int64_t cpu_ns;
-	int n_still;
-};
-
-// True if the owner of the turn has stood still for long: it waits for something that may never
-// come, or has ended, and its number is another process's by now.
-static bool is_still(struct turn_watch *watch, pid_t owner)
-{
-	const int64_t cpu_ns = clock_read_ns(clock_of_process(owner));
-
-	if (owner != watch->owner || cpu_ns != watch->cpu_ns)
-		*watch = (struct turn_watch){.owner = owner, .cpu_ns = cpu_ns};
-	return ++watch->n_still > MAX_STILL_LOOKS;
-}
-
-void name_cache_await_turn(struct name_cache *cache)
-{
-	const struct timespec moment = {.tv_nsec = TURN_LOOK_NS};
-	struct turn_watch watch = {0};
-	pid_t owner = cache->owner;
-
-	for (int i = 0; i < MAX_TURN_LOOKS && !take_turn(cache); i++) {
-		owner = cache->owner;
-		// One of those that wait: for the others, whose it is has changed.
-		if (owner && is_still(&watch, owner) &&
-		    atomic_compare_exchange_strong(&cache->owner, &owner, getpid()))
-			return;
-		nanosleep(&moment, NULL);
-	}
-	atomic_compare_exchange_strong(&cache->owner, &owner, getpid());
-}
-
-void name_cache_end_turn(struct name_cache *cache)
-{
-	pid_t owner = getpid();
-
-	atomic_compare_exchange_strong(&cache->owner, &owner, 0);
 }
 
 static uint64_t hash_key(const struct name_key *key)
