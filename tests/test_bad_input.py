@@ -160,8 +160,8 @@ class Targets(harness.TestCase):
 
     def test_ends_at_any_moment(self):
         """The target ends before the first tick or in the middle of any step."""
-        for i in range(60):
-            target = subprocess.Popen(["sleep", str(i * 0.001)])
+        for i in range(30):
+            target = subprocess.Popen(["sleep", str(i * 0.002)])
             run = run_on(target.pid, "-F", "5000", "-d", "1000")  # it would be taken for hung
             target.wait()
             run.finish(expect=None)
@@ -500,33 +500,19 @@ class CommandLine(harness.TestCase):
         self.refused("-p 1 .*'true'.*", "-p", "1", "true")
         self.refused("-p 1 .*'true'.*", "--pid=1", "--", "true")
 
-    def test_numbers(self):
-        for value in ("", "x", "0", "-1", "1.5", "12x", "99999999999999999999"):
-            self.refused(f"--pid: '{value}'", "-p", value)
-        for value in ("", "x", "0", "0.9", "-5", "10001", "nan", "inf", "1e3", "99hz"):
-            self.refused(f"--frequency: '{value}'", "-F", value, "-p", "1")
-        for value in ("", "x", "0", "-1", "0s", "5x", "1e3", "s", "1 s", "99999999999999999d"):
-            self.refused(f"--duration: '{value}'", "-d", value, "-p", "1")
-        for value in ("", "x", "0", "-1", "1.5", "99999999999"):
-            self.refused(f"--max-depth: '{value}'", f"--max-depth={value}", "-p", "1")
-
+    # What else is refused: tests/unit/test_options.c.
     def test_values(self):
+        self.refused("--pid: '12x'", "-p", "12x")
         self.refused("--format: 'svg'.*folded.*pprof", "-f", "svg", "-p", "1")
         self.refused("--thread: '\\('", "--thread=(", "-p", "1")
-        for option in ("syscall", "focus", "ignore"):
-            self.refused(f"--{option}: '\\['", f"--{option}=[", "-p", "1")
-        for value in ("", "x", "Running", "running,", ",running", "running,x", "running sleeping"):
+        for value in ("Running", "running,", ",running"):
             self.refused(f"--state: '{value}'", f"--state={value}", "-p", "1")
         self.refused("--state and --on-cpu", "--state=disk", "--on-cpu", "-p", "1")
-        self.refused("--state and --off-cpu", "--state=running", "--off-cpu", "-p", "1")
-        self.refused("--output: .*empty", "-o", "", "-p", "1")
         self.refused("--on-cpu and --off-cpu", "--on-cpu", "--off-cpu", "-p", "1")
 
     def test_unknown_options(self):
-        self.refused("unknown option '--no-such'", "--no-such", "-p", "1")
         self.refused("unknown option '-Z'", "-Z", "-p", "1")
         self.refused("--duration needs a value", "-p", "1", "-d")
-        self.refused("--quiet takes no value", "--quiet=1", "-p", "1")
 
 
 class Mode32(harness.TestCase):
