@@ -15,6 +15,7 @@ from torture import ALL_TICKS, LONG, MODES, SECONDS, START_TRIES, describe, harn
 
 
 CHILDREN = ((), ("--children",), ("--children",), ())  # of each mode, where time is short
+HALVES = (MODES, MODES) if LONG else (MODES[::3], MODES[1:3])  # for one of two that differ little, and the other
 
 # Local functions of libc and its loader have names only where their debug files are installed.
 WITHOUT_NAME = re.compile(r"\[(libc|ld-linux)[^+]*\+0x[0-9a-f]+\]$")
@@ -123,8 +124,8 @@ class Programs(torture.TestCase):
     def test_exec_attached(self):
         """One program after the other, from the main thread or from another one."""
         n_computing = 0
-        for who in ("leader", "thread"):
-            for hz, more in MODES:
+        for who, modes in zip(("leader", "thread"), HALVES):
+            for hz, more in modes:
                 with self.subTest(f"{who}, {describe(hz, more)}"):
                     told, run = self.run_profiled(hz, more, "life", "exec", who, rounds(10))
                     self.assertEqual(list(told), ["exec"])
@@ -133,8 +134,8 @@ class Programs(torture.TestCase):
 
     def test_exec_wrapped(self):
         n_computing = 0
-        for who in ("leader", "thread"):
-            for hz, more in MODES:
+        for who, modes in zip(("leader", "thread"), reversed(HALVES)):
+            for hz, more in modes:
                 with self.subTest(f"{who}, {describe(hz, more)}"):
                     command = [torture.program("life"), "exec", who, str(rounds(10))]
                     run = harness.wrap(command, ALL_TICKS, *more, hz=hz)
@@ -207,9 +208,9 @@ class Programs(torture.TestCase):
 
     def test_death_by_signal(self):
         """The same status, and the same core dump."""
-        for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGTERM):
+        for number, modes in zip((signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGTERM), 2 * HALVES):
             alone = self.die(number, None, ())
-            for hz, more in MODES:
+            for hz, more in modes:
                 with self.subTest(f"{number.name}, {describe(hz, more)}"):
                     self.assertEqual(self.die(number, hz, more), alone)
 
@@ -229,7 +230,6 @@ class Programs(torture.TestCase):
             run.finish(expect=None)
             self.assertIn(run.status, (0, harness.STATUS_TARGET), run.stderr)
         return status, os.WCOREDUMP(status), bool(os.listdir(directory))
-
 
     def test_waited_for_by_pidfd(self):
         """A parent whose child's pidfd can be read finds that child to be waited for."""
