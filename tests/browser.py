@@ -44,7 +44,7 @@ class Browser:
         for fd in (theirs_in, theirs_out, *high):
             os.close(fd)
         self.number, self.rest, self.answers, self.session = 0, b"", {}, None
-        self.requests, self.errors, self.loaded = [], [], False
+        self.requests, self.errors = [], []
         pages = [t for t in self.ask("Target.getTargets")["targetInfos"] if t["type"] == "page"]
         self.session = self.ask("Target.attachToTarget", targetId=pages[0]["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -92,9 +92,7 @@ class Browser:
                 self.note(message["method"], message["params"])
 
     def note(self, method, params):
-        if method == "Page.loadEventFired":
-            self.loaded = True
-        elif method == "Network.requestWillBeSent":
+        if method == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
         elif method == "Runtime.exceptionThrown":
             self.errors.append(json.dumps(params["exceptionDetails"])[:2000])
@@ -112,7 +110,7 @@ class Browser:
 
     def open(self, path, ready="window.profilerTest"):
         """Shows the file, until the script says that it is ready."""
-        self.loaded, self.requests, self.errors = False, [], []
+        self.requests, self.errors = [], []
         self.ask("Page.navigate", url="about:blank")
         self.ask("Page.navigate", url=path if "://" in path else "file://" + path)
         self.wait(f"document.readyState === 'complete' && !!({ready})")

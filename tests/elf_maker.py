@@ -6,7 +6,7 @@ import zlib
 
 SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS = 1, 2, 3, 8
 SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 2, 4, 0x800
-STT_FUNC_GLOBAL, STT_FUNC_LOCAL = 0x12, 0x02
+STT_FUNC_GLOBAL = 0x12
 CODE = 0x1000  # where make() puts the code: "jmp ." and what looks like a function around it
 CODE_BYTES = 64
 SECTION_HEADER = "<IIQQQQIIQQ"

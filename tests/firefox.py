@@ -53,7 +53,7 @@ class Firefox:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True, env={**os.environ, "HOME": self.home, "MOZ_REMOTE_ALLOW_SYSTEM_ACCESS": "1"},
         )  # fmt: skip
-        self.number, self.rest, self.pressed = 0, b"", 0
+        self.number, self.rest = 0, b""
         self.requests, self.errors = [], []
         deadline = time.monotonic() + TIMEOUT_S
         while True:

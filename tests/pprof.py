@@ -7,7 +7,7 @@ of the file, no field is unknown, every string is UTF-8, every location with a m
 
 import gzip
 
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+VARINT, FIXED64, BYTES = 0, 1, 2
 FIRST_GOROUTINE = 10**9  # where a number of a thread is asked for, a goroutine's is above all of them
 
 

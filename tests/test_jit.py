@@ -53,7 +53,7 @@ def remove(path):
 
 
 class Names(harness.TestCase):
-    def start_map(self, mode, pid_of=lambda target: target.pid):
+    def start_map(self, mode):
         target = self.start_fixture("jit_map", mode)
         self.addCleanup(remove, map_path(target.pid))
         return target

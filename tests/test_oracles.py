@@ -13,7 +13,7 @@ import time
 import harness
 import pprof
 import told
-from harness import attach, wrap
+from harness import wrap
 from test_record import Recorded, report
 
 LEVELS, MAX_ROUNDS = 24, 1 << 16  # as in fixtures/paths.c

@@ -116,8 +116,6 @@ class Summary:
         self.thinned = int(thinned[1]) if thinned else 0
         held = self._only(self.HELD)
         self.held_percent = float(held[1]) if held else None
-        units = {"us": 1e-6, "ms": 1e-3, "s": 1}
-        self.longest_hold_s = float(held[6]) * units[held[7]] if held else 0
         stopped = self._only(self.STOPPED)
         self.stopped = int(stopped[1]) if stopped else 0
         cpu = self._only(self.CPU)

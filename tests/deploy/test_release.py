@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import zipfile
 
 import root
 import browser
