@@ -85,7 +85,7 @@ class Frames(harness.TestCase):
         return start_attach(target, "-d", seconds, "--max-overhead=0", hz=HZ)
 
     def test_one_at_a_time(self):
-        for build in BUILDS:
+        for build in harness.a_few(BUILDS):
             with self.subTest(build):
                 run = self.start_run(build, 1)
                 self.assertGreater(self.judge(run, build not in NEVER_STOPPED), 100)
@@ -123,7 +123,7 @@ class ManyStacks(harness.TestCase):
         return ["main", "go_on", *frames, "on_the_last"]
 
     def test_profile(self):
-        for n, *mode in ((1,), (2,), (6,), (1, "asleep"), (6, "asleep")):
+        for n, *mode in harness.a_few(((1,), (2,), (6,), (1, "asleep"), (6, "asleep"))):
             with self.subTest(n=n, mode=mode):
                 run = attach(self.start_fixture("many_stacks", n, *mode))
                 leaves = rf";pause{LEAVES}" if mode else ""

@@ -78,7 +78,7 @@ class Jobs(harness.TestCase):
     def assert_as_alone(self, script, **how):
         alone = self.events((), script, **how)
         self.assertRegex(alone[0][-1], "ended")
-        for options in ((), ("-F", "997", "--stop-all"), ("-d", "0.1")):
+        for options in harness.a_few(((), ("-F", "997", "--stop-all"), ("-d", "0.1"))):
             wrapped = self.events((PROFILER, "-q", *options, "-o", "/dev/null", "--"), script, **how)
             self.assertEqual(wrapped, alone, (script, options))
 
