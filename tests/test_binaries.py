@@ -3,7 +3,6 @@
 
 import atexit
 import collections
-import itertools
 import os
 import re
 import shutil
@@ -204,7 +203,7 @@ int main(void) { puts("ready"); fflush(stdout); outer(1000); }
 class Tableless(TestCase):
     """Where only the code tells, each stack is the program's, or marked."""
 
-    BUILDS = "tableless-O2", "tableless-O3"
+    BUILDS = (("tableless-O2", ""), ("tableless-O3", "-stripped"), ("tableless-O2", "-stripped"))
 
     def test_many_symbols(self):
         """Sampling does not stand still while a table of all names is made, which takes 0.3 s here."""
@@ -222,7 +221,7 @@ class Tableless(TestCase):
         self.assertLess(float(cpu_ms), 1000 if harness.is_sanitized() else 150)
 
     def check(self, mode, way, all_marked=False):
-        for build, stripped in itertools.product(self.BUILDS, ("", "-stripped")):
+        for build, stripped in harness.a_few(self.BUILDS):
             with self.subTest(build + stripped):
                 target = self.start_fixture(build + stripped, mode)
                 run = attach(target, hz=997, duration=1, form="folded")
@@ -471,7 +470,7 @@ class Layouts(TestCase):
     def check_linked(self, fixture, mode, expected):
         """With lld and mold, segments share a page of the file, and have it at different distances
         from their addresses; gold's executable segment is the first."""
-        for linker in LINKERS:
+        for linker in harness.a_few(LINKERS):
             with self.subTest(fixture=fixture, mode=mode, linker=linker):
                 target = self.start(self.link(f"-fuse-ld={linker}", fixture=fixture), mode)
                 run = attach(target, duration="0.3")
@@ -483,15 +482,14 @@ class Layouts(TestCase):
         self.check_linked("calls", "sleep", rf"_start;.*main;{CALLS};leaf_sleep{LEAVES}")
 
     def test_moved_text(self):
-        for part in ("whole", "middle"):
-            self.check_linked("moved_text", part, rf"_start;.*main;outer;wait_here{LEAVES}")
+        self.check_linked("moved_text", "middle", rf"_start;.*main;outer;wait_here{LEAVES}")
 
     def test_jit_image(self):
         code = "run_code;first_code;from_code(?:;[^;]+){0,2}"
         self.check_linked("jit_image", "named", rf"_start;.*main;{code}")
 
     def test_layouts(self):
-        for args in (
+        for args in harness.a_few((
             ["-Wl,-z,noseparate-code"],
             ["-Wl,-z,max-page-size=0x200000"],
             ["-Wl,-z,max-page-size=0x200000,-z,noseparate-code", "-no-pie"],
@@ -504,7 +502,7 @@ class Layouts(TestCase):
             ["-fuse-ld=lld", "-no-pie", "-Wl,-z,separate-loadable-segments"],
             ["-fuse-ld=mold", "-static-pie"],
             ["-static-pie", "-Wl,-z,noseparate-code"],
-        ):
+        )):  # fmt: skip
             with self.subTest(args=args):
                 target = self.start(self.link(*args), "sleep")
                 run = attach(target, duration="0.2")

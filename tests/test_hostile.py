@@ -404,10 +404,9 @@ class Names(TestCase):
     def test_symbols(self):
         for number, name in enumerate(STRANGE):
             data = elf_maker.make(symbols=[(name, STT_FUNC_GLOBAL, CODE, 64)])
-            for form in ("folded", "pprof"):
-                run = self.run_file(data, form=form, seconds=0.15)
-                self.assert_clean(run)
-                self.assertEqual(len(self.leaves(run)), 1, number)
+            run = self.run_file(data, form=("folded", "pprof")[number % 2], seconds=0.15)
+            self.assert_clean(run)
+            self.assertEqual(len(self.leaves(run)), 1, number)
 
     def test_megabytes(self):
         data = elf_maker.make(symbols=[(b"_Z" + b"9" * (4 << 20), STT_FUNC_GLOBAL, CODE, 64)])
@@ -434,17 +433,15 @@ class Names(TestCase):
 
     def test_files(self):
         data = elf_maker.make()
-        for name in STRANGE:
-            if b"/" in name or len(name) > 255:
-                continue
+        for number, name in enumerate(name for name in STRANGE if len(name) <= 255):
             path = os.path.join(os.fsencode(self.directory()), name)
             with open(path, "wb") as file:
                 file.write(data)
-            for form in ("folded", "pprof"):
-                target = harness.Target([harness.fixture("hostile"), "run", path])
-                self.addCleanup(target.end)
-                self.assert_clean(self.profile(target, "--check-unwinding", form=form, seconds=0.15))
-                target.end()
+            target = harness.Target([harness.fixture("hostile"), "run", path])
+            self.addCleanup(target.end)
+            form = ("pprof", "folded")[number % 2]
+            self.assert_clean(self.profile(target, "--check-unwinding", form=form, seconds=0.15))
+            target.end()
 
     def test_files_with_symbols(self):
         """Whatever the name, the file is found, by any user."""

@@ -255,9 +255,6 @@ class Go(harness.TestCase):
         self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.02, run.stderr)
         return run
 
-    def test_default(self):
-        self.check_whole("golang")
-
     def test_stripped(self):
         """No tables are left but the runtime's own, which has all: rules, names, lines, inlines."""
         run = self.check_whole("golang-stripped")
