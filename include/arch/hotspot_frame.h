@@ -22,8 +22,9 @@ enum {
 	HOTSPOT_TOP_BYTES = 64, // of code around a pc, which is in the middle
 };
 
-// The register with the address of the current bytecode, while the interpreter runs.
-extern const uint8_t hotspot_frame_bytecode;
+// The register with the address of the current bytecode, while the interpreter runs. While it makes
+// a frame, this register has the caller's SP, and the other one the method.
+extern const uint8_t hotspot_frame_bytecode, hotspot_frame_method;
 
 // The innermost frame, of compiled code that was interrupted anywhere.
 struct hotspot_top {

@@ -24,8 +24,11 @@
 #include "java_stream.h"
 #include "java_unloads.h"
 #include "memory.h"
+#include "profile.h"
+#include "run_stats.h"
 #include "runtimes.h"
 #include "snapshot.h"
+#include "unwind.h"
 
 struct world {
 	struct java_image image;
@@ -77,6 +80,7 @@ static void world_deinit(struct world *world)
 	frame_names_deinit(&world->names);
 	resident_deinit(&world->resident);
 	free(world->java.frames);
+	free(world->java.locations);
 	free(world->image.bytes);
 }
 
@@ -352,6 +356,13 @@ static void test_interpreted_frame(void **state)
 	assert_int_equal(world.java.frames[0].kind, JAVA_FRAME_INTERPRETED);
 	assert_int_equal(world.java.frames[0].method, at(&world, JAVA_IMAGE_OUTER));
 	assert_int_equal(world.java.frames[0].saved_bytecode, 0x77);
+	// It is still being made: what is below SP is of another call.
+	set_frame(&world, JAVA_IMAGE_INTERPRETER, fp, at(&world, fp));
+	registers_set(&world.registers, hotspot_frame_method, at(&world, JAVA_IMAGE_INNER));
+	registers_set(&world.registers, hotspot_frame_bytecode, at(&world, caller_sp + 8));
+	assert_int_equal(step(&world, false), JAVA_STEP_DONE);
+	assert_frame(&world, 0x1234, caller_sp + 8, 0x5678);
+	assert_int_equal(world.java.frames[0].method, at(&world, JAVA_IMAGE_INNER));
 	// A frame pointer below SP is of another use.
 	set_frame(&world, JAVA_IMAGE_INTERPRETER, sp, at(&world, sp - 8));
 	assert_int_equal(step(&world, true), JAVA_STEP_UNKNOWN);
@@ -413,6 +424,37 @@ static void test_reused_code(void **state)
 	java_image_put(&world.image, JAVA_IMAGE_COMPILED + 8, 0, 1); // it was thrown away
 	java_code_begin(code, &world.snapshot);
 	assert_null(java_code_find(code, pc, true));
+	world_deinit(&world);
+}
+
+// Other code takes the place of the method while its tables are read: it is not named by them.
+static void test_code_lost(void **state)
+{
+	const uint32_t sp = JAVA_IMAGE_STACK + 0x100;
+	const uint32_t id_at = JAVA_IMAGE_COMPILED + 16 + 64;
+	const struct java_note note = {0};
+	const struct snapshot_note bytes = {(const uint8_t *)&note, sizeof(note)};
+	struct profile profile = {0};
+	struct run_stats stats = {0};
+	struct world world;
+
+	(void)state;
+	world_init(&world, false);
+	world.setup.profile = &profile;
+	world.setup.stats = &stats;
+	world.setup.max_frames = 8;
+	for (size_t n = 1; n <= 2; n++) {
+		uint32_t location = UINT32_MAX;
+		uint64_t frame = at(&world, sp);
+		struct unwound stack = {.locations = &location, .sps = &frame, .n = 1};
+		set_frame(&world, JAVA_IMAGE_RETURN, sp, 0);
+		assert_int_equal(step(&world, true), JAVA_STEP_DONE);
+		java_image_put(&world.image, id_at, JAVA_IMAGE_COMPILE_ID + 1, 4);
+		assert_true(java_merge(&world.java, getpid(), &world.snapshot, &bytes, &stack));
+		assert_int_equal(stack.n, n);
+		assert_int_equal(stack.locations[0] == UINT32_MAX, n == 1);
+	}
+	profile_deinit(&profile);
 	world_deinit(&world);
 }
 
@@ -492,6 +534,7 @@ static void check_monitor(struct world *world, int owner)
 	const uint32_t monitor = JAVA_IMAGE_MONITOR;
 
 	expect_wait(world, "monitor " CLASS, monitor, owner_name, owner);
+	world->java.threads.next_ns = INT64_MAX; // the list is not read again, however slow this is
 	// The collector is active: objects may move.
 	image->bytes[JAVA_IMAGE_COLLECTOR] = 1;
 	expect_wait(world, "monitor", monitor, "test_java", owner);
@@ -624,6 +667,7 @@ int main(void)
 	    cmocka_unit_test(test_interpreted_frame),
 	    cmocka_unit_test(test_stubs),
 	    cmocka_unit_test(test_reused_code),
+	    cmocka_unit_test(test_code_lost),
 	    cmocka_unit_test(test_unloads),
 	    cmocka_unit_test(test_interrupted),
 	    cmocka_unit_test(test_locks),

@@ -15,7 +15,7 @@ enum {
 	WORD = 8,
 };
 
-const uint8_t hotspot_frame_bytecode = R13;
+const uint8_t hotspot_frame_bytecode = R13, hotspot_frame_method = RBX;
 
 const struct hotspot_saved hotspot_frame_saved[HOTSPOT_N_SAVED] = {
     {RBX, -7 * WORD}, {R12, -8 * WORD}, {R13, -9 * WORD}, {R14, -10 * WORD}, {R15, -11 * WORD},

@@ -7,12 +7,13 @@
 #include "memory.h"
 #include "snapshot.h"
 
+// All that is kept takes at most 15 MB; when a bound is reached, all is forgotten.
 enum {
-	MAX_SITES = 1 << 18,
-	MAX_BLOBS = 1 << 16,
-	MAX_LOCATIONS = 1 << 21,
+	MAX_SITES = 1 << 17,
+	MAX_BLOBS = 1 << 15,
+	MAX_LOCATIONS = 1 << 19,
 	MAX_CHECKED = 512,     // blobs, of one stack
-	CHECK_BYTES = 640,     // of a blob; there are about 300
+	CHECK_BYTES = 640,     // of a blob; it needs about 300
 	MAX_SEARCHED = 4 << 20 // bytes of a stack
 };
 
@@ -190,6 +191,17 @@ struct java_site *java_code_find(struct java_code *code, uint64_t pc, bool is_re
 		*site =
 		    (struct java_site){.key = key, .blob = blob, .made = code->blobs[blob].made};
 	return site;
+}
+
+bool java_code_holds(const struct java_code *code, const struct java_site *site)
+{
+	const struct java_known_blob *known = &code->blobs[site->blob];
+	const size_t size = java_blob_check_bytes(code->layout, &known->blob);
+	uint8_t bytes[CHECK_BYTES];
+
+	return size <= sizeof(bytes) &&
+	       java_read(&code->source->memory, known->block, bytes, size) &&
+	       java_blob_is_same(code->layout, &known->blob, bytes);
 }
 
 void java_code_add_location(struct java_code *code, struct java_site *site, uint32_t location)

@@ -2,9 +2,9 @@
 // java_code: what is known of the process's Java code: its blobs, and the places in them that
 // stacks have shown.
 //
-// HotSpot compiles methods again and again, and reuses the memory of those that it has thrown away.
-// So for each walk the blobs that the stack may lie in are checked, all with one read
-// (java_code_begin): a compiled method has a number of its own (java_blob_is_same).
+// HotSpot compiles methods again and again, and reuses the memory of code that it has discarded. So
+// each walk checks with one read all blobs that the stack may lead through (java_code_begin): each
+// compilation has a number of its own (java_blob_is_same).
 #pragma once
 
 #include <stdbool.h>
@@ -28,8 +28,7 @@ struct java_known_blob {
 
 enum { JAVA_NO_BLOB = UINT32_MAX };
 
-// An address in a blob, and once it was named, the locations of its frames that are shown, the
-// innermost first.
+// An address in a blob. Once it is named: the locations of the frames to show, the innermost first.
 struct java_site {
 	uint64_t key;          // pc * 2 + is_return
 	uint32_t blob, made;   // the blob's number; `made` as it was then
@@ -70,6 +69,9 @@ static inline const struct java_blob *java_code_blob(const struct java_code *cod
 {
 	return &code->blobs[site->blob].blob;
 }
+
+// True if the site's code is still in the process: what was read of it meanwhile is right.
+bool java_code_holds(const struct java_code *code, const struct java_site *site);
 
 // Adds a location to the site, which is the last one that was found or named.
 void java_code_add_location(struct java_code *code, struct java_site *site, uint32_t location);

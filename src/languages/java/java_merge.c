@@ -35,7 +35,7 @@ static uint32_t intern(const struct java *java, uint32_t function, uint32_t line
 	                               frame_names_address(function, line));
 }
 
-// Some methods are left out of Java's own stack traces.
+// Java's own stack traces leave out hidden methods.
 static bool is_shown(const struct java *java, const struct java_method *method)
 {
 	return !method->is_hidden || java->setup->frames == RUNTIME_FRAMES_ALL;
@@ -56,6 +56,18 @@ static bool name_frame(struct java *java, struct java_site *site, uint64_t addre
 	return true;
 }
 
+// Names the frame of each scope. False if one of the methods is not known: none is named then.
+static bool name_scopes(struct java *java, struct java_site *site, const struct java_scope *scopes,
+                        size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!name_frame(java, site, scopes[i].method, scopes[i].bci, true)) {
+			site->count = 0;
+			return false;
+		}
+	return n > 0;
+}
+
 // Names the frames at the site, and keeps that with it: as long as the compiled method is there, so
 // are the methods that it has inlined.
 static void name_site(struct java *java, struct java_site *site, uint64_t pc, bool is_return)
@@ -67,10 +79,11 @@ static void name_site(struct java *java, struct java_site *site, uint64_t pc, bo
 	if (blob->kind == JAVA_COMPILED)
 		n = java_blob_scopes(&java->source.memory, &java->layout, blob, pc, is_return,
 		                     scopes);
-	for (size_t i = 0; i < n; i++)
-		site->is_named |= name_frame(java, site, scopes[i].method, scopes[i].bci, true);
+	site->is_named = (name_scopes(java, site, scopes, n) ||
+	                  name_frame(java, site, blob->method, 0, false)) &&
+	                 java_code_holds(&java->code, site);
 	if (!site->is_named)
-		site->is_named = name_frame(java, site, blob->method, 0, false);
+		site->count = 0;
 }
 
 static bool put_compiled(struct merge *merge, const struct java_frame *frame)
@@ -106,7 +119,7 @@ static bool put_interpreted(struct merge *merge, const struct java_frame *frame)
 	return true;
 }
 
-// Stubs that only lead from one method to the next are left out. The innermost one, which executes,
+// Leaves out stubs that only lead from one method to the next. The innermost one, which executes,
 // has HotSpot's name.
 static bool put_stub(struct merge *merge, const struct java_frame *frame)
 {
@@ -145,7 +158,8 @@ static size_t put_all(struct merge *merge)
 	size_t next = 0, n_unnamed = 0;
 
 	java->n_locations = 0;
-	for (size_t i = 0; i < stack->n; i++) {
+	merge->is_too_deep = false;
+	for (size_t i = 0; i < stack->n && !merge->is_too_deep; i++) {
 		const struct java_frame *frame = next < java->n_frames &&
 		                                         java->frames[next].n == i &&
 		                                         java->frames[next].sp == stack->sps[i]
@@ -160,7 +174,7 @@ static size_t put_all(struct merge *merge)
 	return n_unnamed;
 }
 
-// What is known of methods by their address holds until classes are unloaded.
+// Forgets the methods, which are known by address, if classes were unloaded.
 static void note_unloads(struct java *java, uint64_t unloaded)
 {
 	if (java->unloads == 0 || unloaded != java->unloaded)
@@ -182,7 +196,7 @@ bool java_merge(void *context, int tid, const struct snapshot *snapshot,
 	note_unloads(java, java_read_unloaded(java, tid));
 	merge.is_sure = note->unloaded == java->unloaded;
 	size_t n_unnamed = put_all(&merge);
-	// A class that was unloaded while its names were read may have left them to another one.
+	// Another class may have taken the place of one that was unloaded while names were read.
 	if (java_read_unloaded(java, tid) != java->unloaded) {
 		java_code_forget_names(&java->code);
 		java_methods_clear(&java->methods);

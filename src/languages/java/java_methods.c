@@ -12,7 +12,8 @@
 
 enum {
 	WORD = 8,
-	MAX_METHODS = 1 << 18,
+	MAX_METHODS = 1 << 16,
+	MAX_LINES_BYTES = 8 << 20,  // of all methods
 	MAX_METHOD_BYTES = 1 << 20, // bytecodes (65535 at most), lines, and other tables
 	CONST_HIDDEN = 1 << 12,
 	METHOD_HIDDEN = 1 << 3,  // up to JDK 20
@@ -24,7 +25,7 @@ void java_methods_clear(struct java_methods *methods)
 {
 	for (size_t i = 0; i < methods->n; i++)
 		free(methods->items[i].lines);
-	methods->n = 0;
+	methods->n = methods->lines_bytes = 0;
 	hash_index_clear(&methods->index);
 }
 
@@ -56,7 +57,7 @@ static void read_file(const struct java_layout *layout, const struct java_memory
 		ret[0] = '\0';
 }
 
-// Finds its names, and adds them to the table. Returns FRAME_NAMES_NONE if there are none.
+// Adds the method's names to the table. Returns FRAME_NAMES_NONE if they cannot be read.
 static uint32_t add_names(struct java_methods *methods, const struct java_memory *memory,
                           const uint8_t *const_method)
 {
@@ -83,7 +84,7 @@ static void keep_lines(const struct java_layout *layout, const uint8_t *bytes, s
 
 	if (!(bytes[layout->const_flags] & FLAG_LINES) || at >= size)
 		return;
-	// Other tables are behind it, from the end on. It ends with a 0.
+	// It ends with a 0. Other tables follow.
 	struct java_stream stream = {
 	    .at = bytes + at,
 	    .end = bytes + size,
@@ -99,8 +100,8 @@ static void keep_lines(const struct java_layout *layout, const uint8_t *bytes, s
 	memcpy(method->lines, bytes + at, method->lines_size);
 }
 
-// True if the method has the annotation that hides it, as those have that HotSpot makes for lambdas
-// and method handles. Where the flag is, is not told (method.hpp, constMethodFlags.hpp).
+// True if the method has the annotation @Hidden, as methods made for lambdas and method handles
+// have. No table tells where the flag is (method.hpp, constMethodFlags.hpp).
 static bool is_hidden(const struct java_layout *layout, const struct java_memory *memory,
                       uint64_t address, const uint8_t *const_method)
 {
@@ -153,8 +154,9 @@ const struct java_method *java_methods_get(struct java_methods *methods,
 		return &methods->items[id];
 	if (address == 0 || address % WORD != 0 || !read_method(methods, memory, address, &method))
 		return NULL;
-	if (methods->n == MAX_METHODS)
+	if (methods->n == MAX_METHODS || methods->lines_bytes > MAX_LINES_BYTES)
 		java_methods_clear(methods);
+	methods->lines_bytes += method.lines_size;
 	*array_push(methods->items, methods->n, methods->capacity) = method;
 	hash_index_insert(&methods->index, hash, (uint32_t)(methods->n - 1));
 	return &methods->items[methods->n - 1];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // java_methods: names and lines of a process's Java methods, by the address of their Method.
 //
-// A Method never moves, but when its class is unloaded, another one may be at its address. So what
-// is known by address is forgotten whenever the process has unloaded a class: HotSpot counts that
-// in a variable, before it frees anything (java_unloads).
+// A Method never moves, but after its class is unloaded, another one may take its address. So all
+// is forgotten whenever the process has unloaded a class: HotSpot counts that in a variable, before
+// it frees anything (java_unloads).
 #pragma once
 
 #include <stdbool.h>
@@ -32,6 +32,7 @@ struct java_methods {
 	struct frame_names *names;        // borrowed
 	struct java_method *items;
 	size_t n, capacity;
+	size_t lines_bytes; // of all
 	struct hash_index index;
 };
 

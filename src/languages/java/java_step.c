@@ -153,6 +153,17 @@ static bool has_frame(const struct walk *walk)
 	return walk->has_fp && walk->fp >= walk->sp && walk->fp % WORD == 0;
 }
 
+// Reads a word of an interpreted frame. What the interpreter has not pushed yet is in the register.
+static bool read_pushed(const struct walk *walk, int64_t offset, unsigned int number, uint64_t *ret)
+{
+	const uint64_t at = walk->fp + (uint64_t)offset;
+
+	if (walk->is_return || at >= walk->sp)
+		return read_word(walk, at, ret);
+	*ret = walk->registers->value[number];
+	return registers_know(walk->registers, number);
+}
+
 static enum java_stepped leave_interpreted(struct walk *walk)
 {
 	const uint64_t fp = walk->fp;
@@ -162,9 +173,9 @@ static enum java_stepped leave_interpreted(struct walk *walk)
 		return JAVA_STEP_NEEDS_REGISTER;
 	if (!has_frame(walk))
 		return JAVA_STEP_UNKNOWN;
-	if (!read_word(walk, fp + (uint64_t)HOTSPOT_METHOD_AT, &method) ||
-	    !read_word(walk, fp + (uint64_t)HOTSPOT_BYTECODE_AT, &bytecode) ||
-	    !read_word(walk, fp + (uint64_t)HOTSPOT_CALLER_SP_AT, &sp) ||
+	if (!read_pushed(walk, HOTSPOT_METHOD_AT, hotspot_frame_method, &method) ||
+	    !read_pushed(walk, HOTSPOT_BYTECODE_AT, hotspot_frame_bytecode, &bytecode) ||
+	    !read_pushed(walk, HOTSPOT_CALLER_SP_AT, hotspot_frame_bytecode, &sp) ||
 	    !read_word(walk, fp + HOTSPOT_RETURN_AT, &pc) || !read_word(walk, fp, &caller_fp))
 		return JAVA_STEP_UNREADABLE;
 	// The slot in the frame is written when the interpreter calls.
