@@ -19,10 +19,10 @@
 #include "symbol_table.h"
 
 enum {
-	MAX_NEIGHBOURS = 8, // mappings that are looked at for code of the same file
-	MAX_STRINGS = 1024, // constant strings of HotSpot's; it has names of its code there
+	MAX_NEIGHBOURS = 8, // mappings that are searched for code of the same file
+	MAX_STRINGS = 1024, // constant strings of HotSpot: the names of its code
 	MAX_STRING = 128,   // bytes
-	PART_BYTES = 16,    // of a string that are read at once
+	PART_BYTES = 16,    // of a string, that are read at once
 };
 
 static bool is_libjvm(const struct maps *maps, const struct mapping *mapping)
@@ -39,7 +39,7 @@ static bool is_libjvm(const struct maps *maps, const struct mapping *mapping)
 struct search {
 	const struct runtimes_setup *setup;
 	struct loaded_file file;
-	bool is_loaded; // what is in memory tells where its symbols are
+	bool is_loaded; // its symbols can be found in memory
 	struct module *module;
 	uint64_t bias;
 	struct java_layout layout;
@@ -113,7 +113,7 @@ static bool open_file(struct search *search, const struct mapping *first)
 	return search->module && search->module->kind == MODULE_FILE;
 }
 
-// A string that HotSpot's structures point to, which is read once.
+// Reads a string that HotSpot's structures point to.
 static char *read_string(const struct java *java, uint64_t address)
 {
 	char text[MAX_STRING + 1] = "";
@@ -145,7 +145,7 @@ static void copy_from_file(void *context)
 	search->text = text ? memory_strndup(text, MAX_STRING) : NULL;
 }
 
-// The process's own strings by their address, for java_source.
+// For java_source: the process's own strings by their address. Each is read once.
 static const char *known_string(void *context, uint64_t address)
 {
 	struct java *java = context;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // java: HotSpot (OpenJDK's virtual machine) in a process: its frames, and their names.
 //
-// HotSpot's code follows rules of its own (frame_<arch>.hpp in OpenJDK's sources): a compiled
-// method's frame has one size, an interpreted one's is chained by the frame pointer. java_step goes
-// from one to the next and notes what each frame is; java_merge puts in the place of the machine's
-// frames the methods, with those that were inlined.
+// HotSpot's code has frames of its own kind (frame_<arch>.hpp in OpenJDK's sources): a compiled
+// method's frame has a fixed size, interpreted frames are linked by the frame pointer. java_step
+// goes from a frame to its caller and notes what the frame is; java_merge then replaces these
+// native frames by methods, inlined ones included.
 #pragma once
 
 #include <stdbool.h>
@@ -38,19 +38,20 @@ enum java_frame_kind {
 	JAVA_FRAME_STUB, // not a method's: it only leads from one to the next
 };
 
-// A frame of the machine's in Java's code, as the last walk has found it.
+// A native frame in Java's code that the last walk has found.
 struct java_frame {
 	size_t n;    // its number in the stack
 	uint64_t sp; // its SP
 	enum java_frame_kind kind;
-	uint64_t pc; // COMPILED, STUB; of a method that is to be deoptimized, that before
+	// Of COMPILED and STUB. If the method is to be deoptimized: the pc before that.
+	uint64_t pc;
 	bool is_return;
-	// INTERPRETED: addresses; the bytecode as the register has it (0: not known), and the
-	// frame.
+	// Of INTERPRETED, addresses: the Method, the bytecode by the register (0: not known) and by
+	// the frame.
 	uint64_t method, bytecode, saved_bytecode;
 };
 
-// A constant string of HotSpot's.
+// A constant string in HotSpot.
 struct java_string {
 	uint64_t address;
 	char *text; // NULL: it cannot be read
@@ -82,7 +83,7 @@ struct java {
 	size_t n_locations, locations_capacity;
 };
 
-// What is read of a thread that stands still.
+// What is read while a thread stands still.
 struct java_note {
 	uint64_t unloaded; // how many classes had been unloaded
 };
@@ -110,12 +111,12 @@ struct move java_take_step(struct language_step *step);
 // Reads how many classes were unloaded; 0: it is not known.
 uint64_t java_read_unloaded(const struct java *java, int tid);
 
-// For struct language: what a thread waits for that sleeps in a futex ("monitor CLASS 0xADDRESS,
+// For struct language: what a thread that sleeps in a futex waits for ("monitor CLASS 0xADDRESS,
 // held by "NAME" TID", "lock CLASS ..., held by ...", "notify of CLASS", "parked on CLASS"), and
-// the name that Java has for a thread.
+// Java's own name of a thread.
 char *java_name_futex(void *java, int tid, uint64_t futex);
 char *java_name_thread(void *java, int tid);
 
-// Puts the methods in their places, for struct language.
+// For struct language: replaces native frames by methods.
 bool java_merge(void *java, int tid, const struct snapshot *snapshot,
                 const struct snapshot_note *note, struct unwound *stack);

@@ -161,7 +161,7 @@ bool java_blob_is_same(const struct java_layout *layout, const struct java_blob 
 	       blob->frame_bytes == 0;
 }
 
-// Copies a table of the target's; NULL: it is empty, or cannot be read. The caller frees it.
+// Copies a table; NULL: it is empty, or cannot be read. The caller frees it.
 static void *copy_table(const struct java_memory *memory, uint64_t start, uint64_t end,
                         size_t *ret_size)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// java_blob: what HotSpot says of a piece of its code (CodeBlob): where its frames end, and if it
-// is a compiled method (nmethod), what tells which calls are inlined at each place (PcDesc,
+// java_blob: what HotSpot says of a piece of its code (CodeBlob): where its frames end, and for a
+// compiled method (nmethod), the tables that tell which calls are inlined at each place (PcDesc,
 // ScopeDesc).
 #pragma once
 
@@ -15,7 +15,7 @@ enum { JAVA_BLOB_NAME_BYTES = 64 };
 
 enum java_blob_kind {
 	JAVA_COMPILED, // a compiled method
-	JAVA_NATIVE,   // what calls a native method
+	JAVA_NATIVE,   // calls a native method
 	JAVA_INTERPRETER,
 	JAVA_STUB,      // with frames of a known size
 	JAVA_FRAMELESS, // leaves the stack as it was when it goes on to a method
@@ -29,7 +29,7 @@ struct java_blob {
 	uint32_t frame_bytes;            // with the return address; 0: not known, or none
 	uint32_t complete;               // before this offset, a frame is not made yet
 	// Of a compiled method:
-	uint32_t compile_id; // no other method's
+	uint32_t compile_id; // unique
 	uint64_t method;
 	uint64_t deopt, deopt_mh; // return addresses to these stand for the one in the frame
 	uint32_t orig_pc;         // at SP + orig_pc; 0: not known
@@ -55,8 +55,8 @@ bool java_blob_is_same(const struct java_layout *layout, const struct java_blob 
                        const uint8_t *bytes);
 
 // Finds which calls are inlined at the address, the innermost first; returns how many, up to
-// JAVA_MAX_SCOPES; 0: not known. Of a return address, what it says is exact. Else it is what holds
-// at the next place for which the compiler has noted it.
+// JAVA_MAX_SCOPES; 0: not known. For a return address this is exact; for any other address it is
+// what holds at the next place that the compiler has described.
 size_t java_blob_scopes(const struct java_memory *memory, const struct java_layout *layout,
                         const struct java_blob *blob, uint64_t pc, bool is_return,
                         struct java_scope *ret);

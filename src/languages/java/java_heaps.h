@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// java_heaps: HotSpot's code cache: from an address of code to the block of memory that it lies in.
+// java_heaps: HotSpot's code cache: finds the block of memory that holds an address of code.
 //
-// The cache has one heap or three (codeCache.hpp). A heap is divided into segments; a byte for each
-// says how far back the block begins (heap.hpp: CodeHeap::find_start).
+// The cache has one heap or three (codeCache.hpp). A heap is divided into segments; each has a byte
+// that says how far back its block begins (heap.hpp: CodeHeap::find_start).
 #pragma once
 
 #include <stdbool.h>

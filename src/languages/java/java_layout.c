@@ -7,12 +7,12 @@
 #include "memory.h"
 
 enum {
-	MAX_ENTRIES = 1 << 13,      // of one table; there are about 800
-	MAX_STRIDE = 128,           // bytes of an entry; there are up to 48
+	MAX_ENTRIES = 1 << 13,      // of one table; it has about 800
+	MAX_STRIDE = 128,           // bytes of an entry; it has up to 48
 	CHUNK_ENTRIES = 64,         // that are read at once
-	MAX_THREAD_BYTES = 1 << 14, // of a JavaThread; there are about 2000
+	MAX_THREAD_BYTES = 1 << 14, // of a JavaThread; it has about 2000
 	MAX_FLAGS = 1 << 13,        // there are about 1500
-	MAX_FLAG_BYTES = 64,        // there are up to 40
+	MAX_FLAG_BYTES = 64,        // of one; it has up to 40
 	WORD = 8,
 };
 
@@ -151,7 +151,7 @@ static const struct wanted wanted[] = {
     FIELD("JVMFlag", "_addr", flag_value),
 };
 
-// Options of the virtual machine that are asked for.
+// The options of the virtual machine that matter.
 static const struct {
 	const char *name;
 	size_t member; // of struct java_layout
@@ -234,7 +234,7 @@ static uint64_t max_offset(const char *type)
 	return strcmp(type, "JavaThread") == 0 ? MAX_THREAD_BYTES : JAVA_MAX_STRUCTURE;
 }
 
-// Sets the member that the entry tells of, if there is one.
+// Sets the member that the entry describes, if there is one.
 static void set_member(const struct table *table, const uint8_t *entry, const char *type,
                        const char *field, struct java_layout *layout)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// java_layout: where HotSpot keeps what leads from an address of its code to a Java method.
+// java_layout: the offsets and addresses of HotSpot's structures.
 //
 // HotSpot describes itself for debuggers: libjvm.so exports tables of its fields, types and
-// constants (vmStructs.hpp in OpenJDK's sources: gHotSpotVMStructs and others), whose own layout it
-// exports as well. So the same code fits every build. What the tables leave out has been the same
+// constants (vmStructs.hpp in OpenJDK's sources: gHotSpotVMStructs and others) together with the
+// tables' own layout. So the same code fits every build. What the tables leave out is the same
 // since JDK 9; it is stated where it is used.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 enum {
 	JAVA_NO_FIELD = -1,
-	JAVA_MIN_MAJOR = 9,        // older ones keep their code in another way
+	JAVA_MIN_MAJOR = 9,        // older ones keep their code differently
 	JAVA_MAX_STRUCTURE = 1024, // bytes of a structure that is read at once
 };
 
@@ -60,8 +60,8 @@ struct java_layout {
 	int32_t thread_object, pending_monitor, waiting_monitor, owner_id;
 	int32_t lock_stack, lock_stack_top, lock_stack_first; // from 21 on
 
-	// ObjectMonitor. `handle` is known from 16 on: what points to an object is an address of
-	// the object's address then.
+	// ObjectMonitor. `handle` is known from 16 on: from then on, references to objects are
+	// addresses of their addresses.
 	int32_t monitor_owner, monitor_object, handle;
 
 	// Objects, and the collector.
@@ -93,7 +93,7 @@ enum java_layout_result {
 	JAVA_LAYOUT_UNKNOWN, // a needed field is missing; `major` is set if it is known
 };
 
-// True if the JDK tells of its threads what they wait for.
+// True if the JDK tells what its threads wait for.
 bool java_layout_has_threads(const struct java_layout *layout);
 
 enum java_layout_result java_layout_read(const struct java_source *source, struct java_layout *ret);

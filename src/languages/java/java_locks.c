@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a sleeping thread of Java waits for, as jstack tells it: a monitor, whose owner HotSpot
-// knows; or what the thread has said in java.lang.Thread.parkBlocker before it parked, whose owner
-// is known if it is an AbstractOwnableSynchronizer.
+// knows; or the object in java.lang.Thread.parkBlocker, set before the thread parked. That has an
+// owner if it is an AbstractOwnableSynchronizer.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +130,7 @@ static bool read_blocker(struct java *java, const struct java_thread_state *stat
 	return ret->class && java_objects_hold(objects, memory);
 }
 
-// A thread that is parked. What is no lock has many addresses, which say nothing.
+// A thread that is parked. The address is left out if it is not a lock.
 static char *name_parked(struct java *java, const struct java_thread_state *state)
 {
 	struct blocker blocker;

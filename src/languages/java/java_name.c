@@ -6,7 +6,7 @@
 
 #include "memory.h"
 
-// Returns how much of the class's name comes before the address that a hidden class's ends with.
+// Returns the length of the class's name without the address at the end of a hidden class's.
 static size_t shown_length(const char *class)
 {
 	const char *plus = strstr(class, "+0x");

@@ -18,7 +18,7 @@ enum {
 	MAX_SHIFT = 16,
 	MAX_TRIES = 1000,
 	MAX_STRING_BYTES = 512,
-	FIRST_DENSE = 23, // the JDK from which arrays of bytes begin right behind their length
+	FIRST_DENSE = 23, // the first JDK whose arrays of bytes begin directly after their length
 };
 
 void java_objects_init(struct java_objects *objects, const struct java_layout *layout)
@@ -168,8 +168,8 @@ static bool has_name(const struct java_objects *objects, const struct java_memor
 	       strcmp(text, name) == 0;
 }
 
-// Returns the class that the object's extends right below java.lang.Object, or is, if it has that
-// name; else 0.
+// Returns the class, or its superclass directly below java.lang.Object, if that has the name; else
+// 0.
 static uint64_t find_class(struct java_objects *objects, const struct java_memory *memory,
                            uint64_t class, const char *name)
 {
@@ -190,7 +190,7 @@ static int32_t field(const struct java_objects *objects, const struct java_memor
 	return java_fields_find(objects->layout, memory, class, name);
 }
 
-// Finds the classes on which all else rests.
+// Finds java.lang.Thread and its fields.
 static bool find_thread_class(struct java_objects *objects, const struct java_memory *memory,
                               uint64_t thread)
 {
@@ -262,7 +262,7 @@ char *java_objects_class_name(const struct java_objects *objects, const struct j
 	                                                               : NULL;
 }
 
-// Where an array of bytes begins: behind its class and its length, of half a word.
+// Where an array of bytes begins: after its class and its length, which has four bytes.
 static uint64_t array_head(const struct java_objects *objects)
 {
 	if (objects->has_compact_heads)
@@ -329,7 +329,7 @@ static char *from_latin1(const uint8_t *bytes, size_t n)
 	return text;
 }
 
-// Half of a pair of surrogates is shown as what stands for any unknown character.
+// Half of a pair of surrogates is shown as the replacement character.
 static char *from_utf16(const uint8_t *bytes, size_t n)
 {
 	const uint32_t unknown = 0xfffd;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // java_objects: reads objects in HotSpot's heap.
 //
-// A collector moves objects. So they are read only where it does that while all threads stand still
-// (Serial, Parallel, G1), and what was read counts only if no collection has begun meanwhile. A
-// class is believed to be one if it says that java.lang.Object is its first superclass.
+// A collector moves objects. So they are read only if it does that while all threads stand still
+// (Serial, Parallel, G1), and what was read counts only if no collection has begun meanwhile. An
+// address is taken for a class if its first superclass is java.lang.Object.
 #pragma once
 
 #include <stdbool.h>
@@ -38,16 +38,16 @@ struct java_objects {
 
 void java_objects_init(struct java_objects *objects, const struct java_layout *layout);
 
-// Begins to read objects, of which `thread` is a java.lang.Thread (as in java_thread_state). False
-// if that is not possible now. Sets *ret_thread to the object.
+// Begins to read objects. `thread` leads to a java.lang.Thread (java_thread_state.object). Sets
+// *ret_thread to that object. False if objects cannot be read now.
 bool java_objects_begin(struct java_objects *objects, const struct java_memory *memory,
                         uint64_t thread, uint64_t *ret_thread);
 
 // True if nothing has moved since that began.
 bool java_objects_hold(const struct java_objects *objects, const struct java_memory *memory);
 
-// Returns the object that a variable of HotSpot's refers to, as JavaThread._threadObj does; 0:
-// none, or it cannot be read.
+// Returns the object that a variable in HotSpot refers to, such as JavaThread._threadObj; 0: none,
+// or it cannot be read.
 uint64_t java_objects_of_handle(const struct java_objects *objects,
                                 const struct java_memory *memory, uint64_t handle);
 

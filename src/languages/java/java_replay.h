@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // java_replay: reads at once what was read one after the other the last time.
 //
-// What a thread waits for is found by following pointers, and each read is two system calls or
-// more. A thread mostly waits for the same as before. So all that was read for it then is read
-// again in one call, in the same order, and is used as long as the same places are asked for. From
-// the first other place on, each read is made when it is asked for.
+// What a thread waits for is found by following pointers, and each read takes two system calls or
+// more. A thread mostly waits for the same as the last time. So all that was read for it then is
+// read again in one call, and used as long as the same places are asked for in the same order.
+// After that, each read is made when it is asked for.
 #pragma once
 
 #include <stdbool.h>

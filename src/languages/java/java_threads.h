@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// java_threads: HotSpot's own threads: which of them is which of the kernel's, what it waits for,
-// and which of them a monitor's owner is.
+// java_threads: HotSpot's own threads: their kernel threads, what they wait for, and which of them
+// owns a monitor.
 //
-// HotSpot lists the threads that can execute Java. The list is read again when a thread is asked
-// for that is not known, but seldom (a hundredth of the time): threads come and go. What was read
-// is checked when it is used: the structure of a thread that has ended may be another one's.
+// HotSpot lists the threads that can execute Java. The list is read again when an unknown thread is
+// asked for, but for at most a hundredth of the time. What was read is checked when it is used: the
+// structure of a thread that has ended may be another one's by then.
 #pragma once
 
 #include <stdbool.h>

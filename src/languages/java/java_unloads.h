@@ -9,7 +9,7 @@
 struct java_layout;
 struct java_memory;
 
-// Finds the address of java.cls.unloadedClasses; 0: the process has no counters. False if that
-// cannot be told yet.
+// Finds the address of java.cls.unloadedClasses. False, with *ret 0, if there is no such counter,
+// or not yet.
 bool java_unloads_find(const struct java_memory *memory, const struct java_layout *layout,
                        uint64_t *ret);
