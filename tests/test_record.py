@@ -372,9 +372,29 @@ class Recording(harness.TestCase):
             walls[sample.tid] += sample.wall_ns
         for tid, wall_ns in walls.items():
             self.assertAlmostEqual(wall_ns, profile.duration_ns, delta=3e7, msg=str(tid))
-        # Names are found by the build IDs of the files, which are here.
+        self.assertIn(b"spin_here", recorded.data)
         leaves = {frame.name for sample in profile.samples for frame in sample.frames}
         self.assertIn("spin_here", leaves)
+
+    def test_a_killed_writer(self):
+        """What it has read is in the file; sampling ends, and the target goes on."""
+        target = self.start_fixture("threads", 4, 1, 1)
+        recorded = Recorded(target, duration=None, hz=99)
+        recorded.run.wait_attached()
+        path = os.path.join(recorded.run.directory, "out.wprof")
+
+        def n_ticks():
+            with open(path, "rb") as file:
+                return int(TOLD.search(report(file.read())[1])[2])
+
+        harness.wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 16, "its beginning")
+        harness.wait_for(lambda: n_ticks() > 20, "its growth")
+        n = n_ticks()
+        os.kill(recorded.run.writer_pid(), signal.SIGKILL)
+        recorded.finish(expect=128 + signal.SIGKILL)
+        self.assertEqual(harness.read_status(target.pid)["TracerPid"], "0")
+        self.assertIn("the recording has no end", report(recorded.data)[1])
+        self.assertGreaterEqual(int(TOLD.search(report(recorded.data)[1])[2]), n)
 
     def test_a_full_disk(self):
         """It ends with a message, and what was recorded until then can be read."""

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// record_writer: writes a recording while sampling goes on, by following the profile's spans.
+// record_writer: tells another process what is sampled, as the stream of a recording, by following
+// the profile's spans.
 //
-// It writes at least every 100 ms, so that no more than 100 ms are lost if the profiler is killed
-// or the disk is full. A thread that sleeps on costs nothing.
+// It writes at least every 100 ms, so that no more than 100 ms are lost if the sampler is killed.
+// It never waits: if the reader lags behind, samples are counted without stacks. A thread that
+// sleeps on costs nothing.
 #pragma once
 
 #include <stdbool.h>
@@ -14,16 +16,14 @@ struct modules;
 struct profile;
 struct record_writer;
 struct run_stats;
-struct symbols;
 struct window_end;
 
 struct record_options {
 	int pid;
 	bool children;      // descendants, too
 	uint64_t max_bytes; // 0: no limit
-	int fd;             // is written to; borrowed
-	bool never_waits;   // for a reader: if it lags behind, samples are counted without stacks
-	int files;          // its socket for the modules' files (passed_files.h); borrowed; 0: none
+	int fd;             // is written to; non-blocking; borrowed
+	int files; // the reader's socket for modules' files (passed_files.h); borrowed; 0: none
 	const struct cpu_log *cpu_log; // is recorded as it grows; borrowed; NULL: none
 };
 
@@ -47,7 +47,6 @@ bool record_writer_end_window(struct record_writer *writer, const struct window_
 // n_first_stacks, which the sampler had before its first tick.
 void record_writer_forget(struct record_writer *writer, size_t n_first_stacks);
 
-// Appends the names (NULL: none), as far as there is room for them, the comment and the end's mark.
-// Call it when sampling is over and all spans have ended. False as above.
-bool record_writer_finish(struct record_writer *writer, const struct symbols *symbols,
-                          const char *comment);
+// Appends the comment and the end's mark, and waits for the reader. Call it when sampling is over
+// and all spans have ended. False as above.
+bool record_writer_finish(struct record_writer *writer, const char *comment);

@@ -16,6 +16,7 @@
 #include "symbolize.h"
 
 struct error;
+struct record_copy;
 struct record_stream;
 
 // Where a stream says that a window ends.
@@ -37,7 +38,8 @@ struct recording {
 	int64_t held_ns;
 	uint64_t n_codes;       // names of code that a process made, which have come until now
 	struct cpu_log cpu_log; // empty: it was made without, or the kernel did not tell
-	bool whole;             // it has the mark of its end
+	bool whole;             // it has the mark of its end, and how many...
+	uint64_t n_samples;     // ...there were in all
 	bool full;              // --max-size was reached, so that...
 	uint64_t dropped_samples, dropped_names; // ...these are missing
 	// What is wrong with it.
@@ -52,7 +54,8 @@ struct recording {
 	void (*started)(void *context);
 	void (*window_ended)(void *context, const struct window_end *end);
 	void (*may_collect)(void *context);
-	void *context; // of these
+	void *context;            // of these
+	struct record_copy *copy; // gets what is whole of the stream; NULL: none; borrowed
 
 	// Private to recording.c.
 	struct taken_files files;     // of modules that a stream has not named yet

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
@@ -25,7 +24,6 @@
 #include "metrics.h"
 #include "module.h"
 #include "options.h"
-#include "output.h"
 #include "profile.h"
 #include "profile_writer.h"
 #include "push_command.h"
@@ -38,7 +36,6 @@
 #include "stack_limit.h"
 #include "summary.h"
 #include "supervise.h"
-#include "symbolize.h"
 #include "target.h"
 #include "targets.h"
 #include "text.h"
@@ -50,9 +47,7 @@
 #include "window_ends.h"
 #include "window_run.h"
 #include "write_explain.h"
-#include "write_report.h"
 #include "writer.h"
-#include "writing.h"
 
 // The file descriptors that the profiler was started with.
 
@@ -142,9 +137,8 @@ struct session {
 	struct options options;
 	const struct origin *origin;
 	struct events events;
-	struct output *output; // of a recording; else NULL
-	struct launch launch;  // pid 0: attached
-	bool unprofiled;       // the command runs, but cannot be sampled
+	struct launch launch; // pid 0: attached
+	bool unprofiled;      // the command runs, but cannot be sampled
 	struct targets targets;
 	int pid; // of the first one
 	struct debug_sources debug_sources;
@@ -157,12 +151,11 @@ struct session {
 	bool leaves_children;         // they are not sampled, and
 	struct children_cpu children; // had used this when it began
 	struct status_line status;
-	struct supervise_ends reader; // of the recording while it is made; 0: nobody
+	struct supervise_ends reader; // of what is sampled, while that goes on
 	bool says_unread;             // profiler top: what is not read is still to be said
 	struct profile_writer writer;
-	struct record_writer *record; // NULL: none is made
-	int record_errno;             // why it cannot be written on
-	struct window_ends windows;   // where those end that the writer writes
+	struct record_writer *record;
+	struct window_ends windows; // where those end that the writer writes
 	struct error *metrics_error;
 };
 
@@ -176,12 +169,6 @@ static void started(void *context)
 	if (window_run_is_asked(&session->options))
 		window_ends_begin(&session->windows, &session->options, &session->profile,
 		                  session->stats, session->record, session->pid);
-}
-
-static void stop_record(struct session *session)
-{
-	session->record_errno = errno;
-	session->events.stop = true;
 }
 
 static bool take_request(struct session *session)
@@ -237,8 +224,8 @@ static void ticked(void *context)
 	say_unread(session, UNREAD_TICKS);
 	status_line_update(&session->status, session->stats);
 	cpu_watch_look(&session->cpus, &session->profile, session->stats, false);
-	if (session->record && !session->record_errno && !record_writer_tick(session->record))
-		stop_record(session);
+	if (!record_writer_tick(session->record))
+		session->events.stop = true; // nobody reads any more
 }
 
 // Before each tick but the first: all that is counted is of the past, and can be told.
@@ -261,28 +248,14 @@ static bool await_writer(const struct session *session)
 	return read(fd, &ready, 1) == 1 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
-// Opens the output before anything is done to the target or for the command.
-static struct error *open_output(struct session *session)
-{
-	const struct options *options = &session->options;
-
-	if (session->reader.stream)
-		return NULL;
-	return output_open(options->output
-	                       ?: options->pid ? "-"
-	                                       : NULL,
-	                   options->writer->binary, &session->output);
-}
-
-// Where debug files come from; servers are known before the target is touched.
+// Where debug files are, which may have unwinding rules; only the writer asks servers.
 static struct error *open_debug_sources(struct session *session)
 {
 	const struct options *options = &session->options;
 
 	modules_set_debug_sources(&session->modules, &session->debug_sources);
-	return debug_sources_init(&session->debug_sources, options->debug_directories,
-	                          options->debuginfod && !session->reader.stream,
-	                          !options->quiet && isatty(STDERR_FILENO));
+	return debug_sources_init(&session->debug_sources, options->debug_directories, false,
+	                          false);
 }
 
 // The command cannot be sampled, by that error (a 32-bit program) or, where it is NULL, as it has
@@ -346,39 +319,20 @@ static struct error *open_target(struct session *session)
 	return NULL;
 }
 
-// Where a wrapped command's recording goes when nobody said where.
-static char *default_path(const struct session *session)
-{
-	if (session->options.output || session->options.pid)
-		return NULL;
-	return memory_printf("profiler.%d%s", session->launch.pid,
-	                     session->options.writer->default_suffix);
-}
-
-// The file of a recording is there from the beginning, and grows.
-static struct error *begin_record(struct session *session)
+static void begin_record(struct session *session)
 {
 	const struct options *options = &session->options;
-	_cleanup_free_ char *path = default_path(session);
-	const struct supervise_ends *reader = &session->reader;
 
-	if (!reader->stream && !session->output)
-		return NULL;
-	struct error *error = session->output ? output_publish(session->output, path) : NULL;
-	if (error)
-		return error;
 	session->record = record_writer_create(
 	    &(struct record_options){
 	        .pid = session->pid,
 	        .children = options_has_several(options),
-	        .max_bytes = session->output ? options->max_size_bytes : 0,
-	        .fd = session->output ? output_fd(session->output) : reader->stream,
-	        .never_waits = !session->output,
-	        .files = session->output ? 0 : reader->files,
+	        .max_bytes = options->max_size_bytes,
+	        .fd = session->reader.stream,
+	        .files = session->reader.files,
 	        .cpu_log = &session->cpus.log,
 	    },
 	    &session->profile, &session->modules, session->stats);
-	return NULL;
 }
 
 // Children that are not sampled use CPUs that the process's own samples know nothing of.
@@ -429,9 +383,8 @@ static struct error *sample(struct session *session)
 	    .locks = options->locks || options->blame || options->answers,
 	    .system_tasks = options->system_tasks,
 	    .no_creators = options->no_creators,
-	    // The writer takes what goes on to have gone on: nothing is missing if that ends.
-	    .counts_at_once =
-	        window_run_is_asked(options) || (session->record && !session->writer.writes),
+	    // The writer of a file takes what goes on to have gone on.
+	    .counts_at_once = window_run_is_asked(options) || !session->origin->to_writer.stream,
 	    .targets = session->targets.items,
 	    .n_targets = session->targets.n,
 	    .launch = session->launch.pid ? &session->launch : NULL,
@@ -453,59 +406,12 @@ static struct error *sample(struct session *session)
 	return error;
 }
 
-static struct error *finish_record(struct session *session, const struct symbols *symbols,
-                                   const char *comment)
+static void end_record(struct session *session)
 {
-	if (!session->record_errno && !record_writer_finish(session->record, symbols, comment))
-		session->record_errno = errno;
-	if (!session->output)
-		return NULL; // a reader that has gone has its reasons
-	if (session->record_errno)
-		return error_create(
-		    EXIT_STATUS_OUTPUT,
-		    "cannot continue writing %s: %s; it holds what was recorded before",
-		    output_name(session->output), writing_failure(session->record_errno));
-	return output_finish(session->output, NULL);
-}
-
-static void say_finding(const struct session *session, const struct symbols *symbols)
-{
-	bool by_others;
-	_cleanup_free_ char *cpu_wait =
-	    cpu_watch_text(&session->cpus, &session->profile, &by_others);
-
-	write_report_finding(&session->options, &(struct report_source){
-	                                            .part = &session->profile,
-	                                            .modules = &session->modules,
-	                                            .symbols = symbols,
-	                                            .cpu_wait = cpu_wait,
-	                                            .cpu_by_others = by_others,
-	                                            .pid = session->pid,
-	                                        });
-}
-
-// Ends the recording; in a file, with the names of what was sampled.
-static struct error *end_record(struct session *session)
-{
-	const struct options *options = &session->options;
-	const bool names = session->output && options->symbols;
 	const struct summary_counts counts = summary_count(&session->profile);
 	_cleanup_free_ char *comment = summary_comment(session->stats, &counts);
-	struct symbols symbols = {0};
 
-	if (names)
-		symbolize(&session->profile, &session->modules,
-		          &(struct symbolize_options){.inlines = options->inlines}, &symbols);
-	struct error *error = finish_record(session, names ? &symbols : NULL, comment);
-	if (!error && names && !options->quiet)
-		say_finding(session, &symbols);
-	if (session->output && !options->quiet)
-		summary_print_names(&session->profile, &session->modules,
-		                    !error && names ? &symbols : NULL);
-	symbols_deinit(&symbols);
-	if (!error && session->output && !options->quiet)
-		summary_print_output(options->writer, output_name(session->output));
-	return error;
+	record_writer_finish(session->record, comment);
 }
 
 static void print_summary(struct session *session)
@@ -542,16 +448,14 @@ static struct error *profile_target(struct session *session)
 		return NULL;
 	struct error *error = open_debug_sources(session);
 	if (!error)
-		error = open_output(session);
-	if (!error)
 		error = open_target(session);
 	if (!error && session->unprofiled)
 		return NULL;
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers; the command has its own
-	if (!error)
-		error = begin_record(session);
-	if (!error)
-		error = sample(session);
+	if (error)
+		return error;
+	begin_record(session);
+	error = sample(session);
 	if (error)
 		return error;
 	say_unread(session, 0);
@@ -565,8 +469,8 @@ static struct error *profile_target(struct session *session)
 		window_ends_finish(&session->windows, session->events.target_ended);
 	else
 		write_metrics(session);
-	error = end_record(session);
-	return error ? error : take_pointer(session->metrics_error);
+	end_record(session);
+	return take_pointer(session->metrics_error);
 }
 
 static void session_deinit(struct session *session)
@@ -577,7 +481,6 @@ static void session_deinit(struct session *session)
 	record_writer_destroy(session->record);
 	window_ends_deinit(&session->windows);
 	error_destroy(session->metrics_error);
-	output_destroy(session->output);
 	targets_close(&session->targets);
 	profile_deinit(&session->profile);
 	modules_deinit(&session->modules);
@@ -600,7 +503,7 @@ static int run(void *context, const struct origin *origin)
 	struct session *session = context;
 
 	session->origin = origin;
-	if (session->writer.writes)
+	if (origin->to_writer.stream)
 		session->reader = origin->to_writer;
 	events_init(&session->events);
 	holding_expect_end(session->options.duration_ns);
@@ -644,15 +547,11 @@ static int write_profile(void *context, const struct supervise_writer *process)
 static int profile(struct session *session)
 {
 	const struct options *options = &session->options;
-	const bool is_recording = options->writer == &writer_record;
-
-	session->writer.writes = !is_recording;
-	return start(session,
-	             &(struct supervised){
-	                 .write = session->writer.writes || options->pid ? write_profile : NULL,
-	                 .is_kept = options->pid != 0,
-	                 .worker_fd = options->ready_fd,
-	             });
+	return start(session, &(struct supervised){
+	                          .write = write_profile,
+	                          .is_kept = options->pid != 0,
+	                          .worker_fd = options->ready_fd,
+	                      });
 }
 
 // What profiler top shows.
@@ -661,8 +560,6 @@ static int sample_for_top(void *context, int fd, int files, const struct exec_ke
 	struct session *session = context;
 	struct options *options = &session->options;
 
-	options->output = NULL;
-	options->writer = &writer_record;
 	options->locks = true;
 	session->says_unread = !options->quiet;
 	options->quiet = true;
@@ -683,7 +580,6 @@ static int sample_for_agent(void *context, struct run_told *told)
 
 	session->told = told;
 	agent_command_prepare(&session->options);
-	session->writer.writes = true;
 	return start(session, &(struct supervised){
 	                          .write = write_profile,
 	                          .is_kept = true,

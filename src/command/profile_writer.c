@@ -22,6 +22,7 @@
 #include "options.h"
 #include "output.h"
 #include "profile.h"
+#include "record_copy.h"
 #include "recording.h"
 #include "run_table.h"
 #include "show.h"
@@ -33,6 +34,7 @@
 #include "window_run.h"
 #include "write_report.h"
 #include "writer.h"
+#include "writing.h"
 
 enum { READ_BYTES = 1 << 18, LOOK_MS = 500, WINDOW_NICE = 10 };
 
@@ -45,10 +47,11 @@ struct writing_run {
 	struct debug_sources sources;
 	struct output *output; // NULL: only the tables are shown
 	struct recording recording;
+	struct record_copy copy;   // -f record
 	bool writes_windows;       // ...else one file:
 	struct window_run windows; // the former
 	struct view view;          // what of the profile is written
-	struct error *view_error;  // nothing
+	struct error *begin_error; // nothing
 	bool has_begun;            // there is something in the recording
 	char *table;               // of a command, to be shown when it has ended; NULL: none
 };
@@ -76,7 +79,25 @@ static struct error *open_output(struct writing_run *run)
 	return output_open(path, options->writer->binary, &run->output);
 }
 
-static void begin_view(void *context)
+// Where a wrapped command's profile goes when nobody said where.
+static char *default_path(const struct writing_run *run)
+{
+	if (run->options->output || run->options->pid)
+		return NULL;
+	return memory_printf("profiler.%d%s", run->recording.pid,
+	                     run->options->writer->default_suffix);
+}
+
+// The file of a recording is there from the beginning, and grows.
+static struct error *begin_file(struct writing_run *run)
+{
+	_cleanup_free_ char *path = default_path(run);
+	struct error *error = view_begin(&run->view, run->options, &run->recording.profile);
+
+	return error || !run->recording.copy ? error : output_publish(run->output, path);
+}
+
+static void begin_writing(void *context)
 {
 	struct writing_run *run = context;
 
@@ -84,7 +105,7 @@ static void begin_view(void *context)
 	if (run->writes_windows)
 		window_run_begin(&run->windows);
 	else
-		run->view_error = view_begin(&run->view, run->options, &run->recording.profile);
+		run->begin_error = begin_file(run);
 }
 
 static void end_window(void *context, const struct window_end *end)
@@ -114,6 +135,15 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static void copy_recording(struct writing_run *run)
+{
+	run->copy = (struct record_copy){
+	    .fd = output_fd(run->output),
+	    .max_bytes = run->options->max_size_bytes,
+	};
+	run->recording.copy = &run->copy;
+}
+
 // Opens all that may be refused before the target is touched; then says that it may be.
 static struct error *begin(struct writing_run *run)
 {
@@ -132,8 +162,10 @@ static struct error *begin(struct writing_run *run)
 		error = open_output(run);
 	if (error)
 		return error;
+	if (options->writer == &writer_record)
+		copy_recording(run);
 	raise_file_limit();
-	recording->started = begin_view;
+	recording->started = begin_writing;
 	recording->window_ended = end_window;
 	recording->may_collect = collect;
 	recording->context = run;
@@ -171,7 +203,7 @@ static void follow(struct writing_run *run)
 	struct recording *recording = &run->recording;
 	size_t n;
 
-	while (!recording->whole && !run->view_error &&
+	while (!recording->whole && !run->begin_error && !run->copy.failed &&
 	       (n = await(run, bytes, sizeof(bytes))) > 0) {
 		recording_take_files(recording, run->process->ends.files);
 		if (!recording_feed(recording, bytes, n))
@@ -261,15 +293,6 @@ static void answer(struct writing_run *run, const struct report_source *source)
 	error_destroy(error); // the page is written all the same
 }
 
-// Where a wrapped command's profile goes when nobody said where.
-static char *default_path(const struct writing_run *run)
-{
-	if (run->options->output || run->options->pid)
-		return NULL;
-	return memory_printf("profiler.%d%s", run->recording.pid,
-	                     run->options->writer->default_suffix);
-}
-
 // A page that cannot be written is no failure: the tables are shown.
 static struct error *finish_page(struct writing_run *run)
 {
@@ -285,10 +308,28 @@ static struct error *finish_page(struct writing_run *run)
 	return NULL;
 }
 
+static struct error *say_cut_off(const struct writing_run *run)
+{
+	return error_create(EXIT_STATUS_OUTPUT,
+	                    "cannot continue writing %s: %s; it holds what was recorded before",
+	                    output_name(run->output), writing_failure(run->copy.failed));
+}
+
+// Writes the profile, or what a recording still lacks.
+static struct error *write_output(struct writing_run *run, const struct report_source *source)
+{
+	const struct options *options = run->options;
+
+	if (!run->recording.copy)
+		return write_report(options, source, output_stream(run->output));
+	record_copy_finish(&run->copy, &run->recording, options->symbols ? source->symbols : NULL);
+	return run->copy.failed ? say_cut_off(run) : NULL;
+}
+
 static struct error *write_named(struct writing_run *run, struct symbols *symbols)
 {
 	const struct options *options = run->options;
-	_cleanup_free_ char *path = default_path(run);
+	_cleanup_free_ char *path = run->recording.copy ? NULL : default_path(run);
 
 	struct error *error = view_end(&run->view);
 	if (error)
@@ -297,7 +338,7 @@ static struct error *write_named(struct writing_run *run, struct symbols *symbol
 	if (options->answers)
 		answer(run, source);
 	if (run->output)
-		error = write_report(options, source, output_stream(run->output));
+		error = write_output(run, source);
 	if (!error)
 		error = options->answers ? finish_page(run) : output_finish(run->output, path);
 	if (!error && options->symbols && !options->quiet)
@@ -349,8 +390,10 @@ static void complete(struct writing_run *run)
 // Sampling is over, or nobody knows more of it.
 static struct error *end(struct writing_run *run)
 {
-	if (run->view_error)
-		return take_pointer(run->view_error);
+	if (run->begin_error)
+		return take_pointer(run->begin_error);
+	if (run->copy.failed)
+		return say_cut_off(run);
 	if (!run->has_begun && !run->told->has_ended)
 		return error_create(EXIT_STATUS_TARGET,
 		                    "no profile: sampling ended before its first sample");
@@ -375,9 +418,10 @@ static void deinit(struct writing_run *run)
 	window_run_deinit(&run->windows);
 	view_deinit(&run->view);
 	recording_deinit(&run->recording);
+	record_copy_deinit(&run->copy);
 	output_destroy(run->output);
 	debug_sources_deinit(&run->sources);
-	error_destroy(run->view_error);
+	error_destroy(run->begin_error);
 	free(run->table);
 }
 
@@ -407,16 +451,13 @@ int profile_writer_run(void *context, const struct supervise_writer *process)
 	    .process = process,
 	    .writes_windows = window_run_is_asked(writer->options),
 	};
-	struct error *error = NULL;
 
 	signal(SIGPIPE, SIG_IGN); // they show as errors of write(2)
 	signal(SIGXFSZ, SIG_IGN);
 	stuck_worker_init_orphan(&run.worker, process->worker);
-	if (writer->writes)
-		error = begin(&run);
-	if (!error)
+	struct error *error = begin(&run);
+	if (!error) {
 		say_ready(&run);
-	if (!error && writer->writes) {
 		follow(&run);
 		forget_signals();
 		error = end(&run);
@@ -425,8 +466,6 @@ int profile_writer_run(void *context, const struct supervise_writer *process)
 	if (run.table && !writer->options->pid) {
 		await_end(&run);
 		fputs(run.table, stderr);
-	} else if (!writer->writes) {
-		await_end(&run);
 	}
 	deinit(&run);
 	return status;

@@ -4,6 +4,7 @@
 // written.
 //
 // What is told is a recording, as a stream (record_writer.h), with its modules' files beside it.
+// With -f record it is also what is written, as it comes.
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +28,6 @@ void run_told_destroy(struct run_told *told);
 struct profile_writer {
 	const struct options *options; // borrowed, as the next one
 	struct run_told *told;
-	bool writes; // else it only looks after the one that samples
 };
 
 // Does all that, in the writer's process. `context` is a struct profile_writer. Returns the exit

@@ -19,6 +19,7 @@
 #include "options.h"
 #include "output.h"
 #include "quantity.h"
+#include "record_copy.h"
 #include "screen.h"
 #include "share_doubts.h"
 #include "show.h"
@@ -36,6 +37,7 @@
 #include "top_ui.h"
 #include "verb.h"
 #include "writer.h"
+#include "writing.h"
 
 enum { NAME_COLUMNS = 15, READ_BYTES = 1 << 16, MAX_READS = 16, TOLD_BYTES = 4096 };
 
@@ -158,7 +160,7 @@ struct top_run {
 	struct top_source source;
 	struct top_live live;
 	struct output *output; // that keeps the stream; NULL: none
-	int output_errno;      // of the first write that failed
+	struct record_copy copy;
 	struct top_save save;
 	struct top_signals signals;
 	bool has_screen;
@@ -317,22 +319,6 @@ static bool tell_stream(struct top_run *run)
 	return true;
 }
 
-// Keeps the recording in the user's file, too. Goes on without it if it takes no more.
-static void keep(struct top_run *run, const uint8_t *bytes, size_t size)
-{
-	while (run->output && !run->output_errno && size > 0) {
-		const ssize_t n = write(output_fd(run->output), bytes, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			run->output_errno = errno;
-			return;
-		}
-		bytes += n;
-		size -= (size_t)n;
-	}
-}
-
 // Takes what the sampler has written; of much, only a part, so that signals and keys do not wait.
 // False: nothing more comes. The pipe's end alone would not tell: the sampler, which has it open,
 // waits for the command.
@@ -343,8 +329,6 @@ static bool read_stream(struct top_run *run)
 
 	for (int i = 0; i < MAX_READS && !*ended; i++) {
 		const ssize_t n = read(run->live.fd, bytes, sizeof(bytes));
-		if (n > 0)
-			keep(run, bytes, (size_t)n);
 		if (n > 0 && top_source_feed(&run->source, run->live.files, bytes, (size_t)n))
 			continue;
 		if (n < 0 && errno == EINTR)
@@ -635,14 +619,26 @@ static struct error *open_output(struct top_run *run)
 	return error || !run->output ? error : output_publish(run->output, NULL);
 }
 
+static void keep_recording(struct top_run *run)
+{
+	if (!run->output)
+		return;
+	run->copy.fd = output_fd(run->output);
+	run->source.recording.copy = &run->copy;
+}
+
 static struct error *close_output(struct top_run *run)
 {
-	if (run->output_errno)
+	if (!run->output)
+		return NULL;
+	top_source_end(&run->source);
+	record_copy_finish(&run->copy, &run->source.recording, NULL);
+	if (run->copy.failed)
 		return error_create(
 		    EXIT_STATUS_OUTPUT,
 		    "cannot continue writing %s: %s; it holds what was recorded before",
-		    output_name(run->output), strerror(run->output_errno));
-	return run->output ? output_finish(run->output, NULL) : NULL;
+		    output_name(run->output), writing_failure(run->copy.failed));
+	return output_finish(run->output, NULL);
 }
 
 static struct error *show_live(struct top_run *run, const struct top_sampler *sampler)
@@ -658,6 +654,7 @@ static struct error *show_live(struct top_run *run, const struct top_sampler *sa
 	const int64_t window_ns = run->options->top.window_ns;
 	top_source_begin(&run->sources, run->options->inlines,
 	                 window_ns > MIN_KEPT_NS ? window_ns : MIN_KEPT_NS, &run->source);
+	keep_recording(run);
 	if (!run->has_screen)
 		return follow(run);
 	if (has_begun(run))
@@ -712,6 +709,7 @@ int top_command(const struct options *options, const struct top_sampler *sampler
 	const int status = top_live_finish(&run.live);
 	if (!error)
 		error = close_output(&run);
+	record_copy_deinit(&run.copy);
 	output_destroy(run.output);
 	if (run.told)
 		fputs(run.told, stderr);

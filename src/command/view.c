@@ -115,7 +115,7 @@ static void follow_waits(struct view *view, struct modules *modules, struct symb
 	struct profile *part = &view->part;
 	struct blame blame;
 
-	if (!view->options->blame)
+	if (!view->options->blame || !keeps_spans(view->options))
 		return;
 	blame_follow(&view->timeline, view->whole, modules, symbols, &blame);
 	view->samples = blame_sum(&view->timeline, whole, &part->n_samples);

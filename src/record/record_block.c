@@ -7,7 +7,6 @@
 #include <zlib.h>
 
 #include "memory.h"
-#include "writing.h"
 
 void record_put_signed(struct protobuf *buffer, int64_t value)
 {
@@ -61,28 +60,16 @@ bool record_write_pending(struct record_file *file)
 	return !file->failed;
 }
 
-static bool write_all(struct record_file *file, const void *bytes, size_t size)
-{
-	if (file->never_waits) {
-		record_put_bytes(&file->pending, bytes, size);
-		file->written_bytes += size;
-		return record_write_pending(file);
-	}
-	const int number = writing_write(file->fd, bytes, size);
-
-	if (number == 0) {
-		file->written_bytes += size;
-		return true;
-	}
-	file->failed = true;
-	errno = number;
-	return false;
-}
-
 static void put_le32(uint8_t *to, uint32_t value)
 {
 	for (int i = 0; i < 4; i++)
 		to[i] = value >> 8 * i;
+}
+
+static bool write_added(struct record_file *file, size_t size)
+{
+	file->written_bytes += size;
+	return record_write_pending(file);
 }
 
 bool record_write_header(struct record_file *file)
@@ -90,24 +77,32 @@ bool record_write_header(struct record_file *file)
 	uint8_t header[RECORD_HEADER_BYTES] = RECORD_MAGIC;
 
 	put_le32(header + RECORD_MAGIC_BYTES, RECORD_VERSION);
-	return write_all(file, header, sizeof(header));
+	record_put_bytes(&file->pending, header, sizeof(header));
+	return write_added(file, sizeof(header));
+}
+
+void record_put_block(struct protobuf *to, uint32_t number, struct protobuf *records)
+{
+	uint8_t header[RECORD_BLOCK_HEADER_BYTES];
+
+	put_le32(header, RECORD_BLOCK_MARK);
+	put_le32(header + 4, records->size);
+	put_le32(header + 12, number);
+	// Of the number and the records.
+	put_le32(header + 8, crc32(crc32(0, header + 12, 4), records->bytes, records->size));
+	record_put_bytes(to, header, sizeof(header));
+	record_put_bytes(to, records->bytes, records->size);
+	protobuf_clear(records);
 }
 
 bool record_write_block(struct record_file *file, struct protobuf *records)
 {
-	uint8_t header[RECORD_BLOCK_HEADER_BYTES];
+	const size_t size = RECORD_BLOCK_HEADER_BYTES + records->size;
 
 	if (file->failed)
 		return false;
 	if (records->size == 0)
 		return true;
-	put_le32(header, RECORD_BLOCK_MARK);
-	put_le32(header + 4, records->size);
-	put_le32(header + 12, file->n_blocks++);
-	// Of the number and the records.
-	put_le32(header + 8, crc32(crc32(0, header + 12, 4), records->bytes, records->size));
-	const bool written = write_all(file, header, sizeof(header)) &&
-	                     write_all(file, records->bytes, records->size);
-	protobuf_clear(records);
-	return written;
+	record_put_block(&file->pending, file->n_blocks++, records);
+	return write_added(file, size);
 }

@@ -16,12 +16,14 @@ void record_put_text(struct protobuf *buffer, const char *text);
 // Appends a record with the bytes of `from` to `to`, and empties `from`.
 void record_put(struct protobuf *to, enum record_type type, struct protobuf *from);
 
+// Appends the records as the block of that number, and empties `records`.
+void record_put_block(struct protobuf *to, uint32_t number, struct protobuf *records);
+
 struct record_file {
-	int fd; // borrowed
+	int fd; // borrowed; non-blocking
 	uint32_t n_blocks;
 	uint64_t written_bytes;
 	bool failed;             // nothing can be written any more
-	bool never_waits;        // for a reader: the descriptor is non-blocking
 	struct protobuf pending; // could not be written yet without waiting...
 	size_t n_written;        // ...but for its first bytes
 };

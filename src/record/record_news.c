@@ -10,31 +10,8 @@
 #include "perf_map.h"
 #include "profile.h"
 #include "record_block.h"
-#include "symbolize.h"
 
 enum { LIST_BYTES = 1 << 16 }; // of a record: then another one begins
-
-static void put_function(struct protobuf *record, const struct function *function)
-{
-	record_put_text(record, function->name);
-	record_put_text(record, function->system_name ? function->system_name : "");
-	record_put_text(record, function->file ? function->file : "");
-	protobuf_varint(record, function->start_line);
-}
-
-void record_put_functions(struct protobuf *to, const struct symbols *symbols, size_t from,
-                          size_t after)
-{
-	struct protobuf record = {0};
-
-	if (from == after)
-		return;
-	protobuf_varint(&record, from);
-	for (size_t i = from; i < after; i++)
-		put_function(&record, &symbols->functions[i]);
-	record_put(to, RECORD_FUNCTIONS, &record);
-	protobuf_deinit(&record);
-}
 
 // Appends records of the functions from *n_written on that a runtime has named, and adds how many
 // to *n_written; nothing if the module is not a runtime's. `record` is an empty buffer, used to
@@ -58,29 +35,6 @@ static void record_put_frame_functions(struct protobuf *to, struct protobuf *rec
 	}
 }
 
-void record_put_lines(struct protobuf *record, const struct symbols *symbols, size_t location)
-{
-	const struct location_lines *lines = &symbols->locations[location];
-
-	protobuf_varint(record, location);
-	protobuf_varint(record, lines->count);
-	for (uint32_t i = 0; i < lines->count; i++) {
-		const struct line *line = &symbols->lines[lines->first + i];
-		protobuf_varint(record, line->function);
-		protobuf_varint(record, line->line);
-	}
-}
-
-size_t record_functions_of(const struct symbols *symbols, size_t location, size_t n_functions)
-{
-	const struct location_lines *lines = &symbols->locations[location];
-
-	for (uint32_t i = 0; i < lines->count; i++)
-		if (symbols->lines[lines->first + i].function >= n_functions)
-			n_functions = symbols->lines[lines->first + i].function + 1;
-	return n_functions;
-}
-
 static const char *unreadable_of(const struct module *module)
 {
 	const char *text = module->perf_map ? perf_map_unreadable(module->perf_map) : NULL;
@@ -88,23 +42,31 @@ static const char *unreadable_of(const struct module *module)
 	return text ? text : module->unreadable;
 }
 
-static void put_module(struct record_writer *writer, uint32_t id)
+void record_put_module(struct protobuf *to, struct protobuf *record, uint32_t id,
+                       const struct module *module, bool is_program)
 {
-	const struct module *module = writer->modules->items[id];
-	struct protobuf *record = &writer->record;
+	const char *unreadable = unreadable_of(module);
 
 	protobuf_varint(record, id);
 	protobuf_varint(record, module->kind);
-	protobuf_varint(record, module == writer->modules->program);
+	protobuf_varint(record, is_program);
 	protobuf_varint(record, module->device);
 	protobuf_varint(record, module->inode);
 	protobuf_varint(record, module->build_id_size);
 	record_put_bytes(record, module->build_id, module->build_id_size);
 	record_put_text(record, module->path);
+	if (unreadable)
+		record_put_text(record, unreadable);
+	record_put(to, RECORD_MODULE, record);
+}
+
+static void put_module(struct record_writer *writer, uint32_t id)
+{
+	const struct module *module = writer->modules->items[id];
+
+	record_put_module(&writer->block, &writer->record, id, module,
+	                  module == writer->modules->program);
 	writer->unreadable[id] = unreadable_of(module);
-	if (writer->unreadable[id])
-		record_put_text(record, writer->unreadable[id]);
-	record_put(&writer->block, RECORD_MODULE, record);
 	writer->has_build_id[id] = module->build_id_size > 0;
 }
 
@@ -300,12 +262,4 @@ void record_put_labels(struct record_writer *writer, uint32_t id)
 		record_put_text(&writer->record, label.value);
 	}
 	record_put(&writer->block, RECORD_LABELS, &writer->record);
-}
-
-// Code that was made at run time has another module's name once its own names are found.
-void record_put_module_names(struct record_writer *writer)
-{
-	for (uint32_t i = 0; i < writer->n_modules; i++)
-		if (writer->modules->items[i]->kind == MODULE_ANONYMOUS)
-			put_module(writer, i);
 }

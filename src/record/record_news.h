@@ -13,9 +13,6 @@
 #include "record_block.h"
 #include "record_writer.h"
 
-struct protobuf;
-struct symbols;
-
 struct module;
 struct modules;
 struct run_stats;
@@ -64,7 +61,7 @@ struct record_writer {
 	size_t n_begun, begun_capacity, begun_ends_capacity;
 	uint64_t ticks, missed, thinned; // as last written in RECORD_FIGURES, as held_ns
 	int64_t held_ns;
-	bool stalled;          // nobody reads the stream (record_options.never_waits)
+	bool stalled;          // nobody reads the stream
 	uint64_t lost_samples; // without their stacks for that reason, in all
 	uint32_t lost_stack;   // is written in the place of their stacks
 	struct lost *lost;     // of each thread
@@ -75,7 +72,6 @@ struct record_writer {
 	size_t n_free_threads, free_capacity;
 	bool full;               // --max-size is reached
 	uint64_t samples_before; // how many there were when it got full
-	uint64_t dropped_names;
 };
 
 // Append to writer->block what is new.
@@ -93,19 +89,6 @@ void record_put_wait(struct record_writer *writer, uint32_t id);
 // Appends the set of labels.
 void record_put_labels(struct record_writer *writer, uint32_t id);
 
-// Appends the modules of code made at run time once more: their names change when the code's own
-// names are found.
-void record_put_module_names(struct record_writer *writer);
-
-// Writes the names of a recording's locations as records (record.h).
-
-// Appends a record of the functions from `from` to before `after`, if there are any.
-void record_put_functions(struct protobuf *to, const struct symbols *symbols, size_t from,
-                          size_t after);
-
-// Appends what a record of lines says of a location that has a name.
-void record_put_lines(struct protobuf *record, const struct symbols *symbols, size_t location);
-
-// Returns how many functions must have been written before the location's lines: n_functions or
-// more.
-size_t record_functions_of(const struct symbols *symbols, size_t location, size_t n_functions);
+// Appends the module under that number. `record` is empty, and used to build it.
+void record_put_module(struct protobuf *to, struct protobuf *record, uint32_t id,
+                       const struct module *module, bool is_program);

@@ -630,10 +630,11 @@ static void read_lines(struct record_reader *reader, struct cursor *cursor)
 static void read_end(struct record_reader *reader, struct cursor *cursor)
 {
 	const int64_t last_ns = cursor_time(cursor);
+	const uint64_t n_samples = cursor_varint(cursor);
 
-	cursor_varint(cursor); // how many samples there were in all
 	if (cursor->failed)
 		return;
+	reader->recording->n_samples = n_samples;
 	free(reader->recording->comment);
 	reader->recording->comment = take_clean(cursor);
 	// It may be in the midst of the period of the last samples.

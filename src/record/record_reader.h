@@ -6,14 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record_copy.h"
+
 struct profile;
 struct recording;
-
-// Maps the recording's ids to the profile's.
-struct id_map {
-	uint32_t *ids;
-	size_t count, capacity;
-};
 
 struct record_reader {
 	struct recording *recording;

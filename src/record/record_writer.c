@@ -18,7 +18,6 @@
 #include "recording.h"
 #include "run_stats.h"
 #include "share_doubts.h"
-#include "symbolize.h"
 #include "writing.h"
 
 enum {
@@ -156,7 +155,7 @@ static void put_overflow(struct record_writer *writer, struct protobuf *to,
 {
 	protobuf_varint(&writer->record, reason);
 	protobuf_varint(&writer->record, samples);
-	protobuf_varint(&writer->record, writer->dropped_names);
+	protobuf_varint(&writer->record, 0); // names: record_copy.h
 	record_put(to, RECORD_OVERFLOW, &writer->record);
 }
 
@@ -502,48 +501,13 @@ static bool is_stalled(struct record_writer *writer)
 bool record_writer_tick(struct record_writer *writer)
 {
 	const int64_t now_ns = writer->stats->last_ns;
-	if (writer->file.never_waits && is_stalled(writer))
+	if (is_stalled(writer))
 		return !writer->file.failed;
 	// Not later than due at the next tick.
 	if (now_ns + writer->profile->period_ns - writer->flushed_ns < FLUSH_NS)
 		return !writer->file.failed;
 	writer->flushed_ns = now_ns;
 	return flush(writer);
-}
-
-// Blocks of names: functions, and the locations that need no others.
-static bool write_symbols(struct record_writer *writer, const struct symbols *symbols)
-{
-	size_t n_functions = 0, next = 0;
-	const size_t n_locations =
-	    writer->n_locations < symbols->n_locations ? writer->n_locations : symbols->n_locations;
-
-	record_put_module_names(writer);
-	while (next < n_locations) {
-		struct protobuf lines = {0};
-		const size_t first = next, first_function = n_functions;
-		size_t n_named = 0;
-		for (; next < n_locations && lines.size < RECORD_LIST_BYTES; next++) {
-			if (symbols->locations[next].count == 0)
-				continue;
-			n_functions = record_functions_of(symbols, next, n_functions);
-			record_put_lines(&lines, symbols, next);
-			n_named++;
-		}
-		record_put_functions(&writer->block, symbols, first_function, n_functions);
-		record_put(&writer->block, RECORD_LINES, &lines);
-		protobuf_deinit(&lines);
-		if (!has_room(writer, writer->block.size)) {
-			protobuf_clear(&writer->block);
-			for (n_named = 0, next = first; next < n_locations; next++)
-				n_named += symbols->locations[next].count > 0;
-			writer->dropped_names = n_named;
-			return true;
-		}
-		if (!end_block(writer))
-			return false;
-	}
-	return true;
 }
 
 // What descriptors mean is found out after they were seen first.
@@ -638,18 +602,15 @@ static bool write_rest(struct record_writer *writer)
 	return number == 0;
 }
 
-bool record_writer_finish(struct record_writer *writer, const struct symbols *symbols,
-                          const char *comment)
+bool record_writer_finish(struct record_writer *writer, const char *comment)
 {
 	if (writer->stalled)
 		resume(writer);
 	if (!flush(writer) || !write_meanings(writer))
 		return false;
-	if (symbols && !write_symbols(writer, symbols))
-		return false;
-	if (writer->full || writer->dropped_names)
+	if (writer->full)
 		put_overflow(writer, &writer->block, RECORD_OVERFLOW_SIZE,
-		             writer->full ? writer->stats->samples - writer->samples_before : 0);
+		             writer->stats->samples - writer->samples_before);
 	protobuf_varint(&writer->record, offset_of(writer, writer->stats->last_ns));
 	protobuf_varint(&writer->record, writer->stats->samples);
 	record_put_text(&writer->record, comment);
@@ -674,7 +635,6 @@ struct record_writer *record_writer_create(const struct record_options *options,
 	    .modules = modules,
 	    .stats = stats,
 	    .file.fd = options->fd,
-	    .file.never_waits = options->never_waits,
 	    .files.socket = options->files,
 	    .forget_at = MIN_FORGET,
 	};

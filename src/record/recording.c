@@ -11,6 +11,7 @@
 #include "input_file.h"
 #include "memory.h"
 #include "record.h"
+#include "record_copy.h"
 #include "record_reader.h"
 
 enum {
@@ -120,6 +121,8 @@ static void end_reading(struct recording *recording, struct record_reader *reade
 	profile_end_spans(&recording->profile);
 	recording->profile.duration_ns = reader->last_ns;
 	complete_symbols(recording);
+	if (recording->copy)
+		record_copy_take_numbers(recording->copy, &reader->modules, &reader->locations);
 	record_reader_deinit(reader);
 }
 
@@ -169,6 +172,8 @@ static bool read_next(struct recording *recording, const uint8_t *bytes, size_t 
 		stream->has_header = memcmp(bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) == 0 &&
 		                     get_le32(bytes + RECORD_MAGIC_BYTES) == RECORD_VERSION;
 		*ret = RECORD_HEADER_BYTES;
+		if (recording->copy && stream->has_header)
+			record_copy_add(recording->copy, bytes, *ret);
 		return stream->has_header;
 	}
 	const size_t length = get_le32(bytes + 4);
@@ -180,6 +185,8 @@ static bool read_next(struct recording *recording, const uint8_t *bytes, size_t 
 		return false;
 	read_next_block(recording, bytes, length);
 	*ret = RECORD_BLOCK_HEADER_BYTES + length;
+	if (recording->copy && !recording->whole) // names come before its end
+		record_copy_add(recording->copy, bytes, *ret);
 	return true;
 }
 

@@ -81,7 +81,7 @@ static bool is_in_same_wait(struct stuck_worker *worker)
 	return same;
 }
 
-// A wait once sampling is over may be for a slow file: the recording is written then.
+// A wait once sampling is over may be for a slow file: the metrics are written then.
 static bool is_to_end(const struct stuck_worker *worker, int64_t now_ns)
 {
 	const int64_t due_ns = holding_due_ns();

@@ -88,7 +88,7 @@ static void write_all(struct recording *recording, uint8_t ways)
 	if (ways & WAYS_WAITS)
 		view = long_waits_view(&waits, profile, 10, &n_threads, &n_left_out);
 	write_view(recording, &view, &timeline, ways);
-	record_writer_finish(again, &recording->symbols, recording->comment ?: "");
+	record_writer_finish(again, recording->comment ?: "");
 	record_writer_destroy(again);
 	long_waits_deinit(&waits);
 	timeline_deinit(&timeline);

@@ -11,14 +11,12 @@ import errno
 import fcntl
 import os
 import random
-import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import termios
-import threading
 import time
 
 import rests
@@ -32,7 +30,6 @@ N_INSTANTS = 500 if LONG else 100
 # goes on with its rest (man/profiler-promises.7.scd): usually one or none.
 MAX_DISTURBED = 6
 INSTANTS_OF_A_TARGET = 20
-SYS_POLL = 7
 STRIKES = [
     (("supervisor",), signal.SIGKILL),
     (("worker",), signal.SIGKILL),
@@ -262,39 +259,6 @@ class GroupCase(torture.TestCase):
         os.rmdir(group)
 
 
-@contextlib.contextmanager
-def repeatedly(function, pause_s):
-    """Somebody does it all the time meanwhile."""
-    is_over = threading.Event()
-
-    def work():
-        while not is_over.wait(pause_s):
-            function()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-
-
-def reading(fd):
-    """Somebody reads it meanwhile."""
-    return repeatedly(lambda: select.select([fd], [], [], 0)[0] and os.read(fd, 1 << 16), 0.001)
-
-
-def is_in_poll(pid):
-    """Whenever one looks, for a while: it waits for a descriptor."""
-    for _ in range(20):
-        with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
-            if file.read().split()[0] != str(SYS_POLL):
-                return False
-        time.sleep(0.005)
-    return True
-
-
 class Rests(rests.RestCase, GroupCase):
     """A call that a stop has cut goes on after the profile's end: the program is told what it has
     come to as a whole, whatever happens then."""
@@ -481,63 +445,6 @@ class Rests(rests.RestCase, GroupCase):
                 was_cut = self.is_traced()
                 self.assertEqual((self.written(), self.n_read), (64 << 20, 64 << 20))
                 self.assertEqual(profiler.wait(), 0)
-            os.close(reader)
-            if was_cut:
-                return
-            self.target = self.start_writer(self.target.process.args[0])
-        raise AssertionError("no call was cut")
-
-    def test_nobody_reads_the_recording(self):
-        """The call ends while the profiler waits for whoever reads what it writes."""
-        for more in ([], ["--stop-all"]):
-            with self.subTest(more):
-                self.check_unread(*more)
-                self.target = self.start_writer(self.target.process.args[0])
-
-    def record(self, *more):
-        """A profiler that records to a small pipe, and the end that is read."""
-        reader, recording = os.pipe()
-        fcntl.fcntl(recording, fcntl.F_SETPIPE_SZ, 4096)
-        profiler = subprocess.Popen(
-            [harness.PROFILER, "-q", "-F", "1000", ALL_TICKS, *more, "-f", "record", "-o",
-             f"/dev/fd/{recording}", "-p", str(self.target.pid)],
-            pass_fds=[recording], stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(recording)
-        harness.wait_for(lambda: self.workers(profiler.pid), "it")
-        return profiler, reader
-
-    def test_signals_while_nobody_reads(self):
-        """They stop the call's thread all the time: what serves that does not put off the end."""
-        for _ in range(rests.CUT_TRIES):
-            profiler, reader = self.record()
-            with profiler:
-                with reading(reader):
-                    self.read_slowly()
-                was_cut = self.is_traced()
-                with repeatedly(lambda: send(self.target.pid, signal.SIGWINCH), 0.003):
-                    torture.pause(2)
-                    profiler.send_signal(signal.SIGINT)
-                    profiler.wait(timeout=harness.WAIT_TIMEOUT_S)
-            os.close(reader)
-            self.assertEqual((self.written(), self.n_read), (64 << 20, 64 << 20))
-            if was_cut:
-                return
-            self.target = self.start_writer(self.target.process.args[0])
-        raise AssertionError("no call was cut")
-
-    def check_unread(self, *more):
-        for _ in range(rests.CUT_TRIES):
-            profiler, reader = self.record(*more)
-            with profiler:
-                worker = self.workers(profiler.pid)[0]
-                with reading(reader):
-                    self.read_slowly()
-                was_cut = self.is_traced()
-                harness.wait_for(lambda w=worker: is_in_poll(w), "it to wait for the reader")
-                self.assertEqual((self.written(), self.n_read), (64 << 20, 64 << 20))
-                with reading(reader):
-                    profiler.wait()
             os.close(reader)
             if was_cut:
                 return

@@ -17,6 +17,7 @@
 #include "labels.h"
 #include "memory.h"
 #include "record.h"
+#include "record_copy.h"
 #include "record_writer.h"
 #include "recording.h"
 #include "run_stats.h"
@@ -219,6 +220,44 @@ static void add_cpu_waits(struct made *made, int64_t at_ns)
 	                            });
 }
 
+// The stream's bytes, or the file's; the caller frees.
+static uint8_t *read_bytes(const struct made *made, size_t *ret_size)
+{
+	const off_t size = lseek(made->fd, 0, SEEK_END);
+	uint8_t *bytes = memory_alloc(size);
+
+	assert_int_equal(pread(made->fd, bytes, size, 0), size);
+	*ret_size = size;
+	return bytes;
+}
+
+// Makes a file of the stream, as its reader does.
+static void copy_stream(struct made *made, uint64_t max_bytes)
+{
+	struct record_copy copy = {
+	    .fd = memfd_create("file", MFD_CLOEXEC),
+	    .max_bytes = max_bytes,
+	};
+	struct recording recording;
+	size_t size, n;
+
+	_cleanup_free_ uint8_t *bytes = read_bytes(made, &size);
+	recording_begin_stream(&recording);
+	recording.copy = &copy;
+	for (size_t at = 0; at < size; at += n) {
+		n = 1 + draw(made, 5000);
+		n = n < size - at ? n : size - at;
+		assert_true(recording_feed(&recording, bytes + at, n));
+	}
+	recording_end_stream(&recording);
+	record_copy_finish(&copy, &recording, &made->symbols);
+	assert_int_equal(copy.failed, 0);
+	record_copy_deinit(&copy);
+	recording_deinit(&recording);
+	close(made->fd);
+	made->fd = copy.fd;
+}
+
 static void make(struct made *made, uint64_t seed, int n_ticks, uint64_t max_bytes)
 {
 	struct listener listener = {.follower.changed = listen, .modules = &made->modules};
@@ -255,7 +294,8 @@ static void make(struct made *made, uint64_t seed, int n_ticks, uint64_t max_byt
 	made->profile.duration_ns = made->stats.last_ns - made->stats.start_ns;
 	made->spans = listener.spans;
 	make_symbols(made);
-	assert_true(record_writer_finish(made->writer, &made->symbols, "a comment"));
+	assert_true(record_writer_finish(made->writer, "a comment"));
+	copy_stream(made, max_bytes);
 }
 
 static void made_deinit(struct made *made)
@@ -266,17 +306,6 @@ static void made_deinit(struct made *made)
 	symbols_deinit(&made->symbols);
 	cpu_log_deinit(&made->cpu_log);
 	close(made->fd);
-}
-
-// The file's bytes; the caller frees.
-static uint8_t *read_bytes(const struct made *made, size_t *ret_size)
-{
-	const off_t size = lseek(made->fd, 0, SEEK_END);
-	uint8_t *bytes = memory_alloc(size);
-
-	assert_int_equal(pread(made->fd, bytes, size, 0), size);
-	*ret_size = size;
-	return bytes;
 }
 
 static uint64_t count_samples(const struct profile *profile)
@@ -511,7 +540,7 @@ static void test_an_hour(void **state)
 		assert_true(record_writer_tick(made.writer));
 	}
 	profile_end_spans(profile);
-	assert_true(record_writer_finish(made.writer, NULL, ""));
+	assert_true(record_writer_finish(made.writer, ""));
 	free(read_bytes(&made, &size));
 	print_message("# %zu bytes for %d s: %.1f MB an hour\n", size, SECONDS,
 	              (double)size * 3600 / SECONDS / 1e6);

@@ -66,7 +66,6 @@ static void begin(struct stream *stream)
 	    &(struct record_options){
 	        .pid = 1,
 	        .fd = stream->fds[1],
-	        .never_waits = true,
 	        .files = stream->sockets[1],
 	    },
 	    &stream->profile, &stream->modules, &stream->stats);
@@ -165,7 +164,7 @@ static uint64_t compare(struct stream *stream)
 static void finish(struct stream *stream)
 {
 	profile_end_spans(&stream->profile);
-	assert_true(record_writer_finish(stream->writer, NULL, "comment"));
+	assert_true(record_writer_finish(stream->writer, "comment"));
 	read_all(stream);
 	recording_end_stream(&stream->recording);
 	assert_true(stream->recording.whole);
