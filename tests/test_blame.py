@@ -6,7 +6,7 @@ import sys
 
 import harness
 import pprof
-from harness import start_wrap, tried
+from harness import start_wrap
 from terminal import run_in_terminal
 from test_record import report
 
@@ -95,19 +95,19 @@ class Blame(harness.TestCase):
         self.assertFalse([s for s in alone.stacks() if "--" in s])
         self.assertIn("were for threads not sampled then", alone.stderr)
 
-    @tried
     def check_talk(self, way):
         """Who waits for an answer is shown what the process does that gives it, as its own clock says."""
         run = blame(way, "-c")
-        wait_s, parse_s, rank_s = (float(word) for word in run.stdout.decode().split()[1:])
+        wait_s, parse_s, rank_s, _ = (float(word) for word in run.stdout.decode().split()[1:])
         waits = {";".join(s): n for s, n in run.stacks().items() if "ask" in s[:[*s, "--"].index("--")]}
         total = sum(waits.values())
         found = {name: sum(n for s, n in waits.items() if ";--;" in s and f";{name}" in s[s.index(";--;"):])
                  for name in ("parse", "rank_all")}  # fmt: skip
         said = f"{found} of {total}, {parse_s} and {rank_s} of {wait_s}"
         self.assertGreater(total / run.summary.hz, 0.8 * wait_s, said)
-        self.assertAlmostEqual(found["parse"] / total, parse_s / wait_s, delta=0.1, msg=said)
-        self.assertAlmostEqual(found["rank_all"] / total, rank_s / wait_s, delta=0.1, msg=said)
+        named = sum(found.values())
+        self.assertGreater(named, 0.5 * total, said)
+        self.assertAlmostEqual(found["parse"] / named, parse_s / (parse_s + rank_s), delta=0.1, msg=said)
         return found, said
 
     def test_pipe(self):
@@ -124,6 +124,11 @@ class Blame(harness.TestCase):
         waits = {s: n for s, n in run.stacks().items() if s[-1] == "flock" or "--" in s}
         blamed = sum(n for s, n in waits.items() if "--" in s and "sweep" in s[s.index("--"):])
         self.assertGreater(blamed, 0.8 * sum(waits.values()), waits)
+
+    def test_turns(self):
+        """Who has the lock next is shown as well, although the last one has slept on meanwhile."""
+        holders = [";".join(s).split(";--;")[1] for s in blame("turns", "-t").stacks() if s[0] == "worker" and "--" in s]
+        self.assertTrue([stack for stack in holders if ";take_turn;" in stack], holders)
 
     def test_circle(self):
         run = blame("circle")

@@ -51,6 +51,8 @@ struct language_text {
 	const char *const *sends;
 	// Functions that wait for a free place of a pool; it is enough that a name contains one.
 	const char *const *pools;
+	// Likewise, that wait for room in a queue, and for what another task computes.
+	const char *const *gives, *const *results;
 	// Likewise, that wait for the garbage collector, as a part of allocating.
 	const char *const *collects;
 	// Likewise, that look up the address of a host.

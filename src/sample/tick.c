@@ -16,6 +16,7 @@
 #include "snapshot.h"
 #include "spared_calls.h"
 #include "stop_state.h"
+#include "syscall_numbers.h"
 #include "target.h"
 #include "thread_info.h"
 #include "thread_sums.h"
@@ -385,13 +386,43 @@ static bool tick_looks_for_woken(const struct ticker *ticker)
 	return woken_is_worth_looks(ticker->setup->load, ticker->target, ticker->n_others);
 }
 
+// Reads again who has the lock that a sleeper waits for, where that is asked for: others may have
+// had it since. True if that is another one, or not known any more.
+static bool tick_renew_holder(struct ticker *ticker, struct target_thread *thread)
+{
+	const struct profile *profile = ticker->profile;
+	struct account *account = &thread->account;
+	const uint32_t last =
+	    account->sampled ? profile->samples[account->sample].wait : (uint32_t)WAIT_NONE;
+
+	if (!ticker->setup->locks || thread->call.nr != SYS_futex || last == WAIT_NONE ||
+	    !profile->waits[last].descriptor[0])
+		return false;
+	account->wait = wait_reasons_read(&ticker->waits, ticker->target, thread);
+	return account->wait != last;
+}
+
+// Counts a sleeper once more, with the lock's holder of this tick.
+static void tick_count_sleeper(struct ticker *ticker, struct target_thread *thread)
+{
+	struct account *account = &thread->account;
+
+	if (!tick_renew_holder(ticker, thread)) {
+		accounting_again(&ticker->accounting, account);
+		return;
+	}
+	const struct sample last = ticker->profile->samples[account->sample];
+	accounting_count(&ticker->accounting, account, last.stack, last.state,
+	                 ticker->accounting.now_ns);
+}
+
 // Counts a thread that has slept on once more: as running if it waits for a CPU by now.
 //
 // A thread that is ready to run goes on with the sleeper's sample all the same.
 static void tick_keep_sleeper(struct ticker *ticker, struct target_thread *thread)
 {
 	if (!tick_looks_for_woken(ticker) || !woken_is_ready(ticker->target, thread)) {
-		accounting_again(&ticker->accounting, &thread->account);
+		tick_count_sleeper(ticker, thread);
 		return;
 	}
 	ticker->n_running++;

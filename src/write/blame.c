@@ -300,8 +300,11 @@ static void follow(struct follower *follower, struct link *links, size_t n, int6
 	}
 	for (size_t i = 0; i < n; i++)
 		if (links[i].thread == holder) {
+			// Who waits for the next question is not the cause of a wait for an answer:
+			// one of the two was looked at too late.
 			const bool turns = has_peer(follower->profile, links, i, n);
-			give(follower, links, n, to_ns, turns ? FOLLOWED : IN_CIRCLE);
+			give(follower, links, turns ? i + 1 : n, to_ns,
+			     turns ? FOLLOWED : IN_CIRCLE);
 			return;
 		}
 	const struct thread_spans *spans = &follower->of_thread[holder];

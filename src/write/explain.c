@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "explain.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "blame.h"
 #include "frame_name.h"
+#include "held_tasks.h"
 #include "language_text.h"
 #include "memory.h"
 #include "module.h"
@@ -46,9 +48,11 @@ const struct explain_rule explain_rules[N_RULES] = {
                    "--off-cpu --syscalls"},
     [RULE_POOL] = {"pool", "waits until a semaphore or pool has a free place", 20, true,
                    "--off-cpu"},
-    [RULE_SEND] = {"channel", "waits to send to a channel that is full", 20, true, "--off-cpu"},
+    [RULE_SEND] = {"channel", "waits to send to a channel or queue that is full", 20, true,
+                   "--off-cpu"},
     [RULE_SLEEP] = {"sleep", "sleeps between other work", 20, false, "--off-cpu"},
     [RULE_HOT] = {"hot", "computes", 30, false, "--on-cpu"},
+    [RULE_RESULT] = {"result", "waits for the result of another task", 20, false, "--off-cpu"},
     [RULE_ONLY_PEER] = {"peer", "mostly waits for the other end of a connection or pipe", 20, false,
                         "--off-cpu --syscalls"},
     [RULE_ONLY_SLEEP] = {"sleep", "mostly sleeps", 20, false, "--off-cpu"},
@@ -65,14 +69,13 @@ static void push_place(struct explanation *explanation, const struct line *line,
 	    (struct place){line->function, line->line, link};
 }
 
-// Adds the program's own functions of the frames from the n-th down to before the i-th, root first;
-// if there are none, the innermost with a name. Returns how many.
-static uint32_t push_places(struct explanation *explanation, const struct stack *stack, uint32_t i,
-                            uint32_t n, uint32_t link)
+// Adds the program's own functions of the frames from the n-th down to before the i-th, root first.
+// Returns how many; sets *ret_named to the innermost function with a name, if there is one.
+static uint32_t push_own(struct explanation *explanation, const struct stack *stack, uint32_t i,
+                         uint32_t n, uint32_t link, const struct line **ret_named)
 {
 	const struct report *report = explanation->report;
 	const size_t first = explanation->n_places;
-	const struct line *named = NULL;
 
 	for (; n-- > i;) {
 		const uint32_t id = report->profile->location_ids[stack->first + n];
@@ -81,15 +84,36 @@ static uint32_t push_places(struct explanation *explanation, const struct stack 
 		    report->modules->items[report->profile->locations[id].module];
 		for (uint32_t j = lines->count; j-- > 0;) {
 			const struct line *line = &report->symbols->lines[lines->first + j];
-			named = line;
+			*ret_named = line;
 			if (own_code_function(module,
 			                      explain_function(explanation, line->function)))
 				push_place(explanation, line, link);
 		}
 	}
-	if (explanation->n_places == first && named)
-		push_place(explanation, named, link);
 	return (uint32_t)(explanation->n_places - first);
+}
+
+// The same; if there are none, adds the innermost function with a name.
+static uint32_t push_places(struct explanation *explanation, const struct stack *stack, uint32_t i,
+                            uint32_t n, uint32_t link)
+{
+	const struct line *named = NULL;
+	const uint32_t count = push_own(explanation, stack, i, n, link, &named);
+
+	if (count > 0 || !named)
+		return count;
+	push_place(explanation, named, link);
+	return 1;
+}
+
+const struct place *explain_own_places(struct explanation *explanation, const struct stack *stack,
+                                       uint32_t *ret_n)
+{
+	const struct line *named = NULL;
+
+	*ret_n = push_own(explanation, stack, stack->n_blamed, stack->n_frames, 0, &named);
+	explanation->n_places -= *ret_n;
+	return *ret_n > 0 ? explanation->places + explanation->n_places : NULL;
 }
 
 static bool has_name(const struct explanation *explanation, const struct stack *stack,
@@ -110,40 +134,53 @@ static bool has_name(const struct explanation *explanation, const struct stack *
 	return false;
 }
 
+// The same for one of the lists that each language has, by its place in struct language_text.
+static bool has_listed(const struct explanation *explanation, const struct stack *stack,
+                       size_t list_offset)
+{
+	for (size_t i = 0; language_texts[i]; i++) {
+		const char *const *names;
+		memcpy(&names, (const char *)language_texts[i] + list_offset, sizeof(names));
+		if (names && has_name(explanation, stack, names))
+			return true;
+	}
+	return false;
+}
+
 static bool is_lookup(const struct explanation *explanation, const struct stack *stack)
 {
 	static const char *const names[] = {"getaddrinfo", "gethostbyname", "getnameinfo", NULL};
 
-	for (size_t i = 0; language_texts[i]; i++)
-		if (language_texts[i]->lookups &&
-		    has_name(explanation, stack, language_texts[i]->lookups))
-			return true;
-	return has_name(explanation, stack, names);
+	return has_name(explanation, stack, names) ||
+	       has_listed(explanation, stack, offsetof(struct language_text, lookups));
 }
 
 // True if it waits in a semaphore or pool of a well-known library. In others, a wait for a free
-// place looks like a wait for work.
+// place looks like a wait for work (but see held_tasks.h).
 static bool is_pool(const struct explanation *explanation, const struct stack *stack)
 {
-	for (size_t i = 0; language_texts[i]; i++)
-		if (language_texts[i]->pools &&
-		    has_name(explanation, stack, language_texts[i]->pools))
-			return true;
-	return false;
+	return has_listed(explanation, stack, offsetof(struct language_text, pools));
 }
 
 // True if it waits for the language's garbage collector, which is a part of allocating.
 static bool is_collection(const struct explanation *explanation, const struct stack *stack)
 {
-	for (size_t i = 0; language_texts[i]; i++)
-		if (language_texts[i]->collects &&
-		    has_name(explanation, stack, language_texts[i]->collects))
-			return true;
-	return false;
+	return has_listed(explanation, stack, offsetof(struct language_text, collects));
 }
 
-// True if a task waits until another one takes what it gives.
-static bool is_send(const struct wait *wait)
+// True if it waits for what another thread computes.
+static bool is_result(const struct explanation *explanation, const struct stack *stack)
+{
+	static const char *const names[] = {"std::__atomic_futex_unsigned", "std::__basic_future",
+	                                    NULL};
+
+	return has_name(explanation, stack, names) ||
+	       has_listed(explanation, stack, offsetof(struct language_text, results));
+}
+
+// True if it waits until another one takes what it gives.
+static bool is_send(const struct explanation *explanation, const struct stack *stack,
+                    const struct wait *wait)
 {
 	for (size_t i = 0; wait && language_texts[i]; i++) {
 		const char *const *reason = language_texts[i]->sends;
@@ -151,7 +188,7 @@ static bool is_send(const struct wait *wait)
 			if (strcmp(wait->reason, *reason) == 0)
 				return true;
 	}
-	return false;
+	return has_listed(explanation, stack, offsetof(struct language_text, gives));
 }
 
 static bool is_sync_name(const char *name)
@@ -234,10 +271,11 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		       : is_pool(explanation, stack) ? RULE_POOL
 		                                     : RULE_IDLE;
 	case WAIT_KIND_CONDITION:
-		return is_send(wait)                   ? RULE_SEND
-		       : is_lookup(explanation, stack) ? RULE_LOOKUP
-		       : is_pool(explanation, stack)   ? RULE_POOL
-		                                       : RULE_IDLE;
+		return is_send(explanation, stack, wait) ? RULE_SEND
+		       : is_lookup(explanation, stack)   ? RULE_LOOKUP
+		       : is_pool(explanation, stack)     ? RULE_POOL
+		       : is_result(explanation, stack)   ? RULE_RESULT
+		                                         : RULE_IDLE;
 	case WAIT_KIND_PIPE:
 		return !wait || !(is_call(wait, "wait4") || is_call(wait, "waitid")) ? RULE_PEER
 		       : strcmp(wait->descriptor, WAIT_ANY_CHILD) == 0               ? RULE_IDLE
@@ -249,23 +287,12 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 	}
 }
 
-static bool is_in_own_code(const struct explanation *explanation, const struct stack *stack)
+static bool is_in_own_code(struct explanation *explanation, const struct stack *stack)
 {
-	const struct report *report = explanation->report;
+	uint32_t n;
 
-	for (uint32_t i = stack->n_blamed; i < stack->n_frames; i++) {
-		const uint32_t id = report->profile->location_ids[stack->first + i];
-		const struct location_lines *lines = &report->symbols->locations[id];
-		const struct module *module =
-		    report->modules->items[report->profile->locations[id].module];
-		for (uint32_t j = 0; j < lines->count; j++)
-			if (own_code_function(
-			        module, explain_function(
-			                    explanation,
-			                    report->symbols->lines[lines->first + j].function)))
-				return true;
-	}
-	return false;
+	explain_own_places(explanation, stack, &n);
+	return n > 0;
 }
 
 // True if the thread does little else than wait. That it is late at its work, on a busy machine, is
@@ -281,11 +308,11 @@ static bool only_waits(const struct explanation *explanation, uint32_t thread, i
 // True if it may just hand out work.
 static bool is_sender(enum rule rule)
 {
-	return rule == RULE_SEND || rule == RULE_POOL;
+	return rule == RULE_SEND || rule == RULE_POOL || rule == RULE_RESULT;
 }
 
 // Returns the sample's rule by what its thread does else.
-static enum rule rule_by_thread(const struct explanation *explanation, const struct sample *sample,
+static enum rule rule_by_thread(struct explanation *explanation, const struct sample *sample,
                                 enum rule rule)
 {
 	const struct profile *profile = explanation->report->profile;
@@ -319,8 +346,7 @@ static char *why_text(const struct explanation *explanation, const struct sample
 	const struct profile *profile = explanation->report->profile;
 
 	if (sample->wait == WAIT_NONE || rule == RULE_HOT || rule == RULE_CPU ||
-	    rule == RULE_SLEEP || rule == RULE_ONLY_SLEEP || rule == RULE_CIRCLE ||
-	    rule == RULE_POOL || rule == RULE_SEND)
+	    rule == RULE_SLEEP || rule == RULE_ONLY_SLEEP || rule == RULE_CIRCLE || is_sender(rule))
 		return memory_strdup("");
 	const char *descriptor = frame_name_descriptor(&profile->waits[sample->wait]);
 	const char *holder = strstr(descriptor, held_by);
@@ -376,7 +402,7 @@ static void add_row(struct explanation *explanation, const struct sample *sample
 	                 .ns = (double)sample->wall_ns};
 }
 
-static bool is_selected(const struct explanation *explanation, size_t i)
+bool explain_is_selected(const struct explanation *explanation, size_t i)
 {
 	const struct report *report = explanation->report;
 
@@ -393,10 +419,9 @@ static void tell_machine(struct explanation *explanation)
 	explanation->active_ns -= explanation->machine_is_busy ? explanation->all_ready_ns : 0;
 }
 
-// True if it is told only where nothing else is.
-static bool is_last(enum rule rule)
+bool explain_is_last(enum rule rule)
 {
-	return rule == RULE_ONLY_PEER || rule == RULE_ONLY_SLEEP;
+	return rule == RULE_ONLY_PEER || rule == RULE_ONLY_SLEEP || rule == RULE_RESULT;
 }
 
 static void add_up(struct explanation *explanation)
@@ -406,9 +431,16 @@ static void add_up(struct explanation *explanation)
 
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sample *sample = &profile->samples[i];
-		if (!is_selected(explanation, i))
+		if (!explain_is_selected(explanation, i))
 			continue;
-		const enum rule rule = rules[i] = (uint8_t)rule_of(explanation, sample);
+		rules[i] = (uint8_t)rule_of(explanation, sample);
+	}
+	held_tasks_find(explanation, rules);
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		if (!explain_is_selected(explanation, i))
+			continue;
+		const enum rule rule = rules[i];
 		const double ns = (double)sample->wall_ns;
 		explanation->total_ns[sample->thread] += ns;
 		explanation->send_ns[rule] += is_sender(rule) ? ns : 0;
@@ -421,15 +453,15 @@ static void add_up(struct explanation *explanation)
 	}
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sample *sample = &profile->samples[i];
-		if (!is_selected(explanation, i))
+		if (!explain_is_selected(explanation, i))
 			continue;
 		const enum rule rule = rule_by_thread(explanation, sample, rules[i]);
 		if (rule == RULE_IDLE)
 			continue;
 		add_row(explanation, sample, rule);
-		*(is_last(rule)        ? &explanation->only_ns
-		  : rule == RULE_SLEEP ? &explanation->sleep_ns
-		                       : &explanation->active_ns) += (double)sample->wall_ns;
+		*(explain_is_last(rule) ? &explanation->only_ns
+		  : rule == RULE_SLEEP  ? &explanation->sleep_ns
+		                        : &explanation->active_ns) += (double)sample->wall_ns;
 		explanation->all_ready_ns += rule == RULE_CPU ? (double)sample->wall_ns : 0;
 	}
 	tell_machine(explanation);
@@ -553,8 +585,8 @@ static double least_thread_ns(const struct explanation *explanation, enum rule r
 double explain_whole_ns(const struct explanation *explanation, enum rule rule)
 {
 	return explanation->active_ns +
-	       (rule == RULE_SLEEP || is_last(rule) ? explanation->sleep_ns : 0) +
-	       (is_last(rule) ? explanation->only_ns : 0);
+	       (rule == RULE_SLEEP || explain_is_last(rule) ? explanation->sleep_ns : 0) +
+	       (explain_is_last(rule) ? explanation->only_ns : 0);
 }
 
 // Returns from which time on it is worth telling.
@@ -570,19 +602,23 @@ static double least_ns(const struct explanation *explanation, enum rule rule)
 	return share_ns > thread_ns ? share_ns : thread_ns;
 }
 
+// Tells of the rows' function; `own_ns`: of what is in no function that it calls.
 static void emit(struct explanation *explanation, size_t first, size_t end, uint32_t depth,
-                 double ns)
+                 double ns, double own_ns)
 {
 	const enum rule rule = explanation->rows[first].rule;
 	struct finding finding = {.rule = rule, .row = first, .depth = depth, .ns = ns};
-	double own_ns = 0;
+
+	double most_ns = -1;
 
 	for (size_t i = first; i < end; i++) {
-		own_ns += explanation->rows[i].n_own == depth ? explanation->rows[i].ns : 0;
-		if (explanation->rows[i].ns > explanation->rows[finding.row].ns)
-			finding.row = i;
+		const struct row *row = &explanation->rows[i];
+		if (row->ns <= most_ns || (row->n_own != depth && ns <= own_ns))
+			continue;
+		most_ns = row->ns;
+		finding.row = i;
 	}
-	if (depth == 0 && (rule == RULE_PEER || rule == RULE_SLEEP || is_last(rule)))
+	if (depth == 0 && (rule == RULE_PEER || rule == RULE_SLEEP || explain_is_last(rule)))
 		return;
 	// A program computes in some function or other: it is one that computes much itself.
 	if (rule == RULE_HOT && own_ns < least_ns(explanation, rule))
@@ -592,16 +628,19 @@ static void emit(struct explanation *explanation, size_t first, size_t end, uint
 	add_finding(explanation, &finding);
 }
 
-// Goes down to the innermost functions that have enough of the rule's time.
+// Goes down to the innermost functions that have enough of the rule's time, and to those that have
+// enough of it by themselves.
 static void descend(struct explanation *explanation, size_t first, size_t end, uint32_t depth,
                     double all_ns)
 {
 	const double enough_ns = least_ns(explanation, explanation->rows[first].rule);
 	bool has_inner = false;
+	double own_ns = 0;
 
 	for (size_t i = first, next; i < end; i = next) {
 		double ns;
 		next = i + 1;
+		own_ns += explanation->rows[i].n_own == depth ? explanation->rows[i].ns : 0;
 		if (explanation->rows[i].n_own <= depth)
 			continue;
 		next = same_function(explanation, i, end, depth, &ns);
@@ -610,8 +649,16 @@ static void descend(struct explanation *explanation, size_t first, size_t end, u
 		has_inner = true;
 		descend(explanation, i, next, depth + 1, ns);
 	}
-	if (!has_inner && all_ns >= enough_ns)
-		emit(explanation, first, end, depth, all_ns);
+	const double told_ns = has_inner ? own_ns : all_ns;
+	if (told_ns >= enough_ns && (depth > 0 || !has_inner))
+		emit(explanation, first, end, depth, told_ns, own_ns);
+}
+
+// True if there is something else to tell. Waits for others are told before sleeping.
+static bool is_told(const struct explanation *explanation, enum rule rule)
+{
+	return explanation->n_findings > 0 &&
+	       (rule == RULE_ONLY_SLEEP || !explain_is_last(explanation->findings[0].rule));
 }
 
 static void find(struct explanation *explanation)
@@ -627,7 +674,7 @@ static void find(struct explanation *explanation)
 		for (end = i; end < n && explanation->rows[end].rule == rule; end++)
 			ns += explanation->rows[end].ns;
 		if (ns < least_ns(explanation, rule) ||
-		    (is_last(rule) && explanation->n_findings > 0) ||
+		    (explain_is_last(rule) && is_told(explanation, rule)) ||
 		    (rule == RULE_CPU &&
 		     (!explanation->report->cpu_wait || explanation->machine_is_busy)))
 			continue;

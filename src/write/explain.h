@@ -17,6 +17,7 @@
 struct function;
 struct report;
 struct served_ports;
+struct stack;
 
 enum { MAX_FINDINGS = 5, MAX_CAUSES = 2 };
 
@@ -36,7 +37,8 @@ enum rule {
 	RULE_SEND,
 	RULE_SLEEP,
 	RULE_HOT,
-	RULE_ONLY_PEER, // by threads that do nothing else: told if there is nothing else to tell
+	RULE_RESULT,    // this and those below are told if there is nothing else to tell
+	RULE_ONLY_PEER, // by threads that do nothing else, as the next one
 	RULE_ONLY_SLEEP,
 	N_RULES,
 };
@@ -96,8 +98,8 @@ struct explanation {
 	double active_ns, all_ns; // active_ns without all_ready_ns if the machine is busy
 	double all_ready_ns;      // waiting for a CPU
 	double sleep_ns;          // RULE_SLEEP: not active
-	double only_ns;           // RULE_ONLY_PEER and RULE_ONLY_SLEEP: not active
-	double send_ns[N_RULES];  // RULE_SEND and RULE_POOL
+	double only_ns;           // RULE_RESULT and those after it: not active
+	double send_ns[N_RULES];  // RULE_SEND, RULE_POOL and RULE_RESULT
 	bool machine_is_busy;     // it waits for CPUs that other processes use, which is no finding
 	struct finding findings[MAX_FINDINGS];
 	size_t n_findings;
@@ -112,6 +114,17 @@ double explain_whole_ns(const struct explanation *explanation, enum rule rule);
 
 // Returns the function of that number.
 const struct function *explain_function(const struct explanation *explanation, uint32_t id);
+
+// True if the rule is told only where nothing else is.
+bool explain_is_last(enum rule rule);
+
+// True if the i-th sample is a part of what is explained.
+bool explain_is_selected(const struct explanation *explanation, size_t i);
+
+// Returns the program's own functions in the stack itself, root first; NULL if there are none. They
+// are the explanation's, until the next call.
+const struct place *explain_own_places(struct explanation *explanation, const struct stack *stack,
+                                       uint32_t *ret_n);
 
 // Returns the places of that row.
 const struct place *explain_places(const struct explanation *explanation, size_t row);

@@ -101,8 +101,7 @@ static char *told(const struct explanation *explanation, const struct finding *f
 {
 	_cleanup_free_ char *text = sentence(explanation, finding);
 
-	if (finding->rule == RULE_SLEEP || finding->rule == RULE_ONLY_SLEEP ||
-	    finding->rule == RULE_ONLY_PEER)
+	if (finding->rule == RULE_SLEEP || explain_is_last(finding->rule))
 		return memory_printf("%s, for %s%.1f s%s", text, mark, seconds(finding->ns), mark);
 	return memory_printf("%s%d %%%s %s", mark, percent(finding->ns, explanation->active_ns),
 	                     mark, text);

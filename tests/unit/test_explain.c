@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "blame.h"
 #include "explain.h"
 #include "memory.h"
 #include "report_fixture.h"
@@ -51,6 +52,9 @@ static const struct activity collects = {THREAD_SLEEPING, NO_SYSCALL,        "se
 static const struct activity syncs = {THREAD_RUNNING, NO_SYSCALL, "", "", "syscall.Fsync", 150};
 static const struct activity locks = {
     THREAD_SLEEPING, SYS_futex, "mutex 0x1, held by \"a\" 1", "", "pthread_mutex_lock", 60};
+static const struct activity awaits = {THREAD_SLEEPING,  SYS_futex, "", "",
+                                       "FutureTask.get", ALL_TICKS};
+static const struct activity puts_in = {THREAD_SLEEPING, SYS_futex, "", "", "Queue.put", ALL_TICKS};
 static const struct activity ready = {THREAD_RUNNABLE, NO_SYSCALL, "", "", "memcpy", 100};
 
 static void add(struct report_fixture *f, uint32_t thread, const struct activity *activity)
@@ -85,6 +89,11 @@ static const struct {
     {"Python's lock", {{&gil}, {&computes}}, "!gil"},
     {"a full channel", {{&sends}, {&sends}}, "!channel"},
     {"one sender hands out work", {{&sends}}, ""},
+    {"a full queue", {{&puts_in}, {&puts_in}}, "!channel"},
+    {"tasks that wait for other tasks", {{&awaits}, {&awaits}}, "result"},
+    {"one thread waits for tasks", {{&awaits}, {&computes}}, "hot"},
+    {"waits for others are told before sleeping", {{&awaits}, {&awaits}, {&sleeps}}, "result"},
+    {"answers are waited for as well", {{&awaits}, {&awaits}, {&asks}}, "result peer"},
     {"a pool", {{&borrows}, {&borrows}}, "!pool"},
     {"one thread hands out work to a pool", {{&borrows}}, ""},
     {"a name look-up in Go", {{&resolves}}, "!name-lookup"},
@@ -158,11 +167,107 @@ static void test_busy_machine(void **state)
 	}
 }
 
+// Two threads wait for each other: of that, a moment is no deadlock, but passes.
+static void test_circle(void **state)
+{
+	(void)state;
+	for (uint64_t ticks = 10; ticks <= 30; ticks += 20) {
+		struct report_fixture f;
+		report_fixture_init(&f);
+		report_fixture_function(&f, "work", "work", "/src/prog.c");
+		const uint32_t module =
+		    modules_add(&f.modules, MODULE_RUNTIME, "[blame]", 0, 0, -1)->index;
+		const uint32_t thread = report_fixture_thread(&f, 100, "main");
+		const uint32_t circle = report_fixture_location(&f, module, 1, NULL, 0);
+		assert_true(blame_is_circle(&f.modules, &f.profile.locations[circle]));
+		add(&f, thread, &locks);
+		struct sample *sample = &f.profile.samples[0];
+		const struct stack alone = f.profile.stacks[sample->stack];
+		const uint32_t ids[] = {circle, f.profile.location_ids[alone.first],
+		                        f.profile.location_ids[alone.first + 1]};
+		report_fixture_wait(&f, thread, THREAD_SLEEPING, ids, array_size(ids),
+		                    STACK_COMPLETE, sample->wait, ticks);
+		f.profile.stacks[f.profile.samples[1].stack].n_blamed = 1;
+		char *rules = found(&f);
+		assert_string_equal(rules, ticks < 20 ? "!lock" : "!deadlock !lock");
+		free(rules);
+		report_fixture_deinit(&f);
+	}
+}
+
+enum { MAX_DEPTH = 4, N_TASKS = 4 };
+
+// Counts ticks for own functions, root first: as many as have a name.
+static void add_path(struct report_fixture *f, uint32_t thread, const char *const *names,
+                     const char *frame, int syscall, uint64_t ticks)
+{
+	uint32_t ids[MAX_DEPTH + 1] = {report_fixture_frame(f, frame)}, n = 0;
+
+	while (n < MAX_DEPTH && names[n])
+		n++;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t function = 0;
+		while (function < f->symbols.n_functions &&
+		       strcmp(f->symbols.functions[function].name, names[i]) != 0)
+			function++;
+		if (function == f->symbols.n_functions)
+			function = report_fixture_function(f, names[i], names[i], "/src/prog.c");
+		ids[n - i] = report_fixture_location(f, PROGRAM, 0x1000 + f->profile.n_locations,
+		                                     &(struct fixture_line){function, 7}, 1);
+	}
+	report_fixture_wait(f, thread, THREAD_SLEEPING, ids, n + 1, STACK_COMPLETE,
+	                    profile_intern_wait(&f->profile, syscall, "", ""), ticks);
+}
+
+// Four threads wait on a condition for three quarters of the time, and sleep for the rest.
+static const struct {
+	const char *name;
+	const char *waits[MAX_DEPTH], *others[MAX_DEPTH];
+	uint64_t elsewhere; // ticks in another function that "loop" calls
+	const char *rules;
+} tasks[] = {
+    {"in a task", {"loop", "task", "get"}, {"loop", "task", "query"}, 3, "!pool"},
+    {"for the next task", {"loop", "get"}, {"loop", "query"}, 3, "sleep"},
+    {"for the next task, with a step between",
+     {"loop", "next", "get"},
+     {"loop", "query"},
+     3,
+     "sleep"},
+    {"nothing else is seen", {"loop", "task", "get"}, {"loop", "task", "query"}, 0, "sleep"},
+    {"in a function that says so", {"loop", "borrowOne"}, {"loop", "query"}, 0, "!pool"},
+};
+
+static void test_tasks(void **state)
+{
+	static const char *const elsewhere[MAX_DEPTH] = {"loop", "log"};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(tasks); i++) {
+		struct report_fixture f;
+		report_fixture_init(&f);
+		for (int j = 0; j < N_TASKS; j++) {
+			const uint32_t thread = report_fixture_thread(&f, 100 + j, "main");
+			add_path(&f, thread, tasks[i].waits, "pthread_cond_wait", SYS_futex, 150);
+			add_path(&f, thread, tasks[i].others, "nanosleep", SYS_nanosleep, 50);
+			if (j == 0 && tasks[i].elsewhere)
+				add_path(&f, thread, elsewhere, "nanosleep", SYS_nanosleep,
+				         tasks[i].elsewhere);
+		}
+		char *rules = found(&f);
+		if (strcmp(rules, tasks[i].rules) != 0)
+			fail_msg("%s: found \"%s\"", tasks[i].name, rules);
+		free(rules);
+		report_fixture_deinit(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_rules),
 	    cmocka_unit_test(test_busy_machine),
+	    cmocka_unit_test(test_circle),
+	    cmocka_unit_test(test_tasks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

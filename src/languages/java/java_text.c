@@ -35,6 +35,10 @@ static const char *const pools[] = {
     "GenericObjectPool.borrowObject",
     NULL,
 };
+static const char *const gives[] = {"BlockingQueue.put", "BlockingDeque.put", NULL};
+static const char *const results[] = {"FutureTask.get",         "CompletableFuture.get",
+                                      "CompletableFuture.join", "ForkJoinTask.get",
+                                      "ForkJoinTask.join",      NULL};
 static const char *const locks[] = {"monitor ", "lock ", NULL};
 static const char *const files[] = {"java", "libj[lv][im]*.so", NULL};
 static const char *const folders[] = {"/jvm/", "/jdk", "/jre", "/openjdk", NULL};
@@ -96,6 +100,8 @@ const struct language_text java_text = {
     .wait_parts = wait_parts,
     .locks = locks,
     .pools = pools,
+    .gives = gives,
+    .results = results,
     .files = files,
     .folders = folders,
     .inner = inner,

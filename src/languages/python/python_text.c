@@ -31,6 +31,9 @@ static const char *const pools[] = {
     NULL,
 };
 
+static const char *const gives[] = {"Queue.put", NULL};
+static const char *const results[] = {"Future.result", NULL};
+
 static const char *const files[] = {
     "python", "python[23]*", "libpython*", "pypy*", "libpypy*", NULL,
 };
@@ -161,6 +164,8 @@ const struct language_text python_text = {
     .locks = locks,
     .whole_lock = whole_lock,
     .pools = pools,
+    .gives = gives,
+    .results = results,
     .files = files,
     .is_packaged = is_packaged,
     .owner = owner,
