@@ -65,6 +65,7 @@ void report_fixture_deinit(struct report_fixture *fixture)
 	for (size_t i = 0; i < fixture->modules.count; i++) {
 		free(fixture->modules.items[i]->path);
 		free(fixture->modules.items[i]->mappings);
+		free(fixture->modules.items[i]->frame_names);
 		free(fixture->modules.items[i]);
 	}
 	free(fixture->modules.items);
