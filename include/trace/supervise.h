@@ -26,7 +26,6 @@ struct job;
 
 // The worker's name in /proc/PID/comm, by which other profilers know it (diagnose.c).
 #define SUPERVISE_WORKER_NAME "profiler-worker"
-#define SUPERVISE_WRITER_NAME "profiler-writer"
 
 // What the worker and the writer have of each other: sockets.
 struct supervise_ends {

@@ -477,7 +477,7 @@ static int look_after(const struct supervised *supervised, const struct origin *
 	};
 
 	if (supervised->write) {
-		children.writer = fork_named(SUPERVISE_WRITER_NAME);
+		children.writer = fork_named("profiler-writer");
 		if (children.writer == 0) {
 			supervise_close_ends(&origin->to_writer);
 			return run_writer(supervised, origin, writer);
