@@ -354,7 +354,7 @@ class WokenSleeper(harness.TestCase):
         """What a thread waits for may come in the moment of its stop: it then goes on, and sleeps
         elsewhere, without having been scheduled more often than the stop takes."""
         run = harness.start_wrap(
-            [harness.fixture("woken_sleeper"), "10"], "--max-overhead=0", hz=997
+            [harness.fixture("woken_sleeper"), "7"], "--max-overhead=0", hz=997
         ).finish()  # fmt: skip
         truth, found = truth_and_found(run)
         share = truth["sleep_shortly"] / sum(truth.values())
