@@ -45,7 +45,7 @@
 #include "verb.h"
 #include "view_command.h"
 #include "window_ends.h"
-#include "window_run.h"
+#include "windows.h"
 #include "write_explain.h"
 #include "writer.h"
 
@@ -166,7 +166,7 @@ static void started(void *context)
 {
 	struct session *session = context;
 
-	if (window_run_is_asked(&session->options))
+	if (windows_are_asked(&session->options))
 		window_ends_begin(&session->windows, &session->options, &session->profile,
 		                  session->stats, session->record, session->pid);
 }
@@ -235,7 +235,7 @@ static void passed(void *context)
 
 	const bool asked = take_request(session);
 
-	if (window_run_is_asked(&session->options))
+	if (windows_are_asked(&session->options))
 		window_ends_ticked(&session->windows, asked);
 }
 
@@ -384,7 +384,7 @@ static struct error *sample(struct session *session)
 	    .system_tasks = options->system_tasks,
 	    .no_creators = options->no_creators,
 	    // The writer of a file takes what goes on to have gone on.
-	    .counts_at_once = window_run_is_asked(options) || !session->origin->to_writer.stream,
+	    .counts_at_once = windows_are_asked(options) || !session->origin->to_writer.stream,
 	    .targets = session->targets.items,
 	    .n_targets = session->targets.n,
 	    .launch = session->launch.pid ? &session->launch : NULL,
@@ -465,7 +465,7 @@ static struct error *profile_target(struct session *session)
 		tell_children(session);
 	if (session->check)
 		unwind_check_print(session->check, session->options.verbose);
-	if (window_run_is_asked(&session->options))
+	if (windows_are_asked(&session->options))
 		window_ends_finish(&session->windows, session->events.target_ended);
 	else
 		write_metrics(session);

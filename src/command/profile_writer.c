@@ -31,7 +31,7 @@
 #include "supervise.h"
 #include "symbolize.h"
 #include "view.h"
-#include "window_run.h"
+#include "windows.h"
 #include "write_report.h"
 #include "writer.h"
 #include "writing.h"
@@ -49,7 +49,7 @@ struct writing_run {
 	struct recording recording;
 	struct record_copy copy;   // -f record
 	bool writes_windows;       // ...else one file:
-	struct window_run windows; // the former
+	struct windows windows;    // the former
 	struct view view;          // what of the profile is written
 	struct error *begin_error; // nothing
 	bool has_begun;            // there is something in the recording
@@ -103,7 +103,7 @@ static void begin_writing(void *context)
 
 	run->has_begun = true;
 	if (run->writes_windows)
-		window_run_begin(&run->windows);
+		windows_begin(&run->windows);
 	else
 		run->begin_error = begin_file(run);
 }
@@ -113,7 +113,7 @@ static void end_window(void *context, const struct window_end *end)
 	struct writing_run *run = context;
 
 	if (run->writes_windows)
-		window_run_end_window(&run->windows, end);
+		windows_end_window(&run->windows, end);
 }
 
 static void collect(void *context)
@@ -121,7 +121,7 @@ static void collect(void *context)
 	struct writing_run *run = context;
 
 	if (run->writes_windows)
-		window_run_collect(&run->windows);
+		windows_collect(&run->windows);
 }
 
 // As many files may be open as the one that samples has.
@@ -156,8 +156,8 @@ static struct error *begin(struct writing_run *run)
 	                       !options->quiet && isatty(STDERR_FILENO));
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers
 	if (!error && run->writes_windows)
-		error = window_run_open(&run->windows, options, recording, &run->told->stats,
-		                        run->process);
+		error = windows_open(&run->windows, options, recording, &run->told->stats,
+		                     run->process);
 	else if (!error)
 		error = open_output(run);
 	if (error)
@@ -192,7 +192,7 @@ static size_t await(struct writing_run *run, uint8_t *bytes, size_t size)
 		if (getppid() != run->process->supervisor)
 			stuck_worker_look_at_orphan(&run->worker);
 		if (run->writes_windows && run->has_begun)
-			window_run_poll(&run->windows);
+			windows_poll(&run->windows);
 	}
 }
 
@@ -209,7 +209,7 @@ static void follow(struct writing_run *run)
 		if (!recording_feed(recording, bytes, n))
 			break;
 		if (run->writes_windows && run->has_begun)
-			window_run_poll(&run->windows);
+			windows_poll(&run->windows);
 	}
 	recording_end_stream(recording);
 	recording_follow_clock(recording);
@@ -401,7 +401,7 @@ static struct error *end(struct writing_run *run)
 		return NULL; // it has said why
 	if (!run->recording.whole)
 		complete(run);
-	return run->writes_windows ? window_run_end(&run->windows) : write_profile(run);
+	return run->writes_windows ? windows_end(&run->windows) : write_profile(run);
 }
 
 // Nothing is told any more, but the command may still run.
@@ -415,7 +415,7 @@ static void await_end(struct writing_run *run)
 
 static void deinit(struct writing_run *run)
 {
-	window_run_deinit(&run->windows);
+	windows_deinit(&run->windows);
 	view_deinit(&run->view);
 	recording_deinit(&run->recording);
 	record_copy_deinit(&run->copy);
@@ -449,7 +449,7 @@ int profile_writer_run(void *context, const struct supervise_writer *process)
 	    .options = writer->options,
 	    .told = writer->told,
 	    .process = process,
-	    .writes_windows = window_run_is_asked(writer->options),
+	    .writes_windows = windows_are_asked(writer->options),
 	};
 
 	signal(SIGPIPE, SIG_IGN); // they show as errors of write(2)

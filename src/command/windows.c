@@ -1,41 +1,97 @@
 // SPDX-License-Identifier: MIT
 #include "windows.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "clock.h"
+#include "cpu_waits.h"
+#include "error.h"
 #include "memory.h"
-#include "options.h"
+#include "metrics.h"
 #include "profile.h"
 #include "profile_collect.h"
+#include "recording.h"
+#include "slice.h"
+#include "supervise.h"
 #include "time_point.h"
-#include "window_files.h"
+#include "window_ends.h"
 #include "writer.h"
 
 enum { MIN_COLLECT = 4096 };
 
-void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
-                   struct window_files *files)
+bool windows_are_asked(const struct options *options)
 {
+	return options->ring_ns || options->every_ns;
+}
+
+struct error *windows_open(struct windows *windows, const struct options *options,
+                           struct recording *recording, const struct run_stats *stats,
+                           const struct supervise_writer *process)
+{
+	const bool pushes = options->push.destination.url != NULL;
+
 	*windows = (struct windows){
-	    .options = options,
-	    .profile = profile,
-	    .files = files,
-	    .start_ns = profile->start_ns,
-	    .collect_at = MIN_COLLECT,
-	    .shows_time = options->writer->shows_time,
+	    .options = *options,
+	    .recording = recording,
+	    .stats = stats,
+	    .process = process,
 	};
+	struct error *error =
+	    pushes && !options->output ? pusher_find_spool(options, &windows->spool) : NULL;
+	if (windows->spool)
+		windows->options.output = windows->spool;
+	if (!error)
+		error = window_files_init(&windows->files, &windows->options, &recording->modules,
+		                          &process->ends);
+	// The uploader begins while there is little in memory that it would share.
+	if (!error && pushes)
+		error = pusher_start(&windows->pusher, &windows->options, &process->ends);
+	return error;
+}
+
+void windows_begin(struct windows *windows)
+{
+	const struct options *options = &windows->options;
+	struct recording *recording = windows->recording;
+	struct profile *profile = &recording->profile;
+
+	windows->files.pid = recording->pid;
+	pusher_name_target(&windows->pusher, recording->pid,
+	                   options->pid ? NULL : options->command[0]);
+	windows->files.labels = (const char *const *)windows->pusher.labels;
+	windows->profile = profile;
+	windows->start_ns = profile->start_ns;
+	windows->collect_at = MIN_COLLECT;
+	if (options->ring_ns) {
+		ring_init(&windows->ring, options->ring_ns, options->ring_bytes, profile);
+		return;
+	}
 	timeline_init(&windows->spans, INT64_MIN, INT64_MAX);
-	if (windows->shows_time)
+	if (options->writer->shows_time)
 		profile_follow(profile, &windows->spans.follower);
 }
 
-void windows_deinit(struct windows *windows)
+static void write_metrics(struct windows *windows, bool ended)
 {
-	free(windows->written);
-	timeline_deinit(&windows->spans);
-	free(windows->shown_ns);
-	free(windows->figures);
-	*windows = (struct windows){0};
+	const struct recording *recording = windows->recording;
+
+	if (!windows->options.metrics || windows->metrics_error)
+		return;
+	windows->metrics_error =
+	    metrics_write(windows->options.metrics,
+	                  &(struct metrics){
+	                      .pid = recording->pid,
+	                      .sampler = windows->process->worker,
+	                      .ended = ended,
+	                      .stats = windows->stats,
+	                      .profile = windows->profile,
+	                      .cpus = cpu_log_between(&recording->cpu_log, 0, INT64_MAX),
+	                      .push = windows->pusher.counts,
+	                      .lost_windows = windows->files.n_lost,
+	                      .lost_samples = windows->files.n_lost_samples,
+	                  });
 }
 
 static void fit_written(struct windows *windows)
@@ -111,19 +167,37 @@ static void take_all_back(struct windows *windows)
 {
 	struct window_back *back;
 
-	while ((back = window_files_take_back(windows->files))) {
+	while ((back = window_files_take_back(&windows->files))) {
 		take_back(windows, back);
 		window_back_destroy(back);
 	}
 }
 
-static char *describe(const struct windows *windows, const struct profile *view)
+// Says what the window is of, and more: "window 3: from ... to ...".
+static char *describe(const struct profile *view, const char *what, const char *more)
 {
 	char from[TIME_POINT_TEXT_SIZE], to[TIME_POINT_TEXT_SIZE];
 
 	time_point_format(view->start_time_ns, false, from);
 	time_point_format(view->start_time_ns + view->duration_ns, false, to);
-	return memory_printf("window %u: from %s to %s", windows->files->n_begun, from, to);
+	return memory_printf("%s from %s to %s%s", what, from, to, more);
+}
+
+// Begins to write the window, which takes over `back`. A zeroed timeline: the format shows no time.
+static void write_window(struct windows *windows, struct profile *view, struct timeline *timeline,
+                         struct window_back *back, int64_t time_ns, const char *comment)
+{
+	const bool shows_time = windows->options.writer->shows_time;
+
+	window_files_write(&windows->files,
+	                   &(struct window_part){
+	                       .view = view,
+	                       .whole = windows->profile,
+	                       .timeline = shows_time ? timeline : NULL,
+	                       .back = back,
+	                   },
+	                   time_ns, comment);
+	timeline_deinit(timeline);
 }
 
 // The span's part that no earlier window has: one that stopped late may reach back before this one.
@@ -166,24 +240,19 @@ static struct window_back *take_window(struct windows *windows)
 	return back;
 }
 
-static void write_window(struct windows *windows, struct profile *view, struct window_back *back)
+static void write_part(struct windows *windows, struct profile *view, struct window_back *back)
 {
-	_cleanup_free_ char *comment = describe(windows, view);
+	const bool shows_time = windows->options.writer->shows_time;
+	_cleanup_free_ char *what = memory_printf("window %u:", windows->files.n_begun);
+	_cleanup_free_ char *comment = describe(view, what, "");
 	struct timeline timeline = {0};
 
-	if (windows->shows_time)
+	if (shows_time)
 		cut_timeline(windows, &timeline);
-	window_files_write(windows->files,
-	                   &(struct window_part){
-	                       .view = view,
-	                       .whole = windows->profile,
-	                       .timeline = windows->shows_time ? &timeline : NULL,
-	                       .back = windows->shows_time ? NULL : back,
-	                   },
-	                   view->start_time_ns, comment);
-	if (windows->shows_time)
+	write_window(windows, view, &timeline, shows_time ? NULL : back, view->start_time_ns,
+	             comment);
+	if (shows_time)
 		window_back_destroy(back);
-	timeline_deinit(&timeline);
 }
 
 static void cut(struct windows *windows, int64_t now_ns)
@@ -199,17 +268,9 @@ static void cut(struct windows *windows, int64_t now_ns)
 	view.duration_ns = now_ns - back->start_ns;
 	windows->start_ns = now_ns;
 	if (view.n_samples > 0)
-		write_window(windows, &view, back);
+		write_part(windows, &view, back);
 	else
 		window_back_destroy(back);
-}
-
-bool windows_cut(struct windows *windows, int64_t now_ns)
-{
-	if (window_files_is_behind(windows->files))
-		return false;
-	cut(windows, now_ns);
-	return true;
 }
 
 static void keep_back(const struct window_back *back, bool *kept)
@@ -227,16 +288,20 @@ static void keep_new(const struct windows *windows, bool *kept)
 		kept[i] = profile->samples[i].count != windows->written[i].count;
 	for (size_t i = 0; i < windows->spans.n_spans; i++)
 		kept[windows->spans.spans[i].sample] = true;
-	for (size_t i = 0; i < windows->files->count; i++)
-		keep_back(windows->files->items[i].back, kept);
-	for (size_t i = 0; i < windows->files->n_backs; i++)
-		keep_back(windows->files->backs[i], kept);
+	for (size_t i = 0; i < windows->files.count; i++)
+		keep_back(windows->files.items[i].back, kept);
+	for (size_t i = 0; i < windows->files.n_backs; i++)
+		keep_back(windows->files.backs[i], kept);
 }
 
 void windows_collect(struct windows *windows)
 {
 	struct profile *profile = windows->profile;
 
+	if (windows->options.ring_ns) {
+		ring_collect(&windows->ring);
+		return;
+	}
 	if (profile->n_samples - profile->n_free_samples < windows->collect_at)
 		return;
 	_cleanup_free_ bool *kept = memory_alloc_zeroed(profile->n_samples, sizeof(*kept));
@@ -251,8 +316,94 @@ void windows_collect(struct windows *windows)
 		windows->collect_at = MIN_COLLECT;
 }
 
-void windows_end(struct windows *windows, int64_t now_ns)
+// Says what the window lacks. The caller frees it.
+static char *describe_late(uint64_t n_late)
 {
-	window_files_poll(windows->files, true);
-	cut(windows, now_ns);
+	if (n_late == 0)
+		return memory_strdup("");
+	return memory_printf(", but for the last moments of %" PRIu64
+	                     " thread%s that %s not stopped yet",
+	                     n_late, n_late == 1 ? "" : "s", n_late == 1 ? "has" : "have");
+}
+
+static void write_ring_view(struct windows *windows, struct profile *view,
+                            const struct slice *slice, const struct window_end *end)
+{
+	_cleanup_free_ char *what = memory_printf("flight recorder: %s;", end->why);
+	_cleanup_free_ char *late = describe_late(end->n_late);
+	_cleanup_free_ char *comment = describe(view, what, late);
+	struct timeline timeline = {0};
+
+	if (!windows->options.quiet)
+		fprintf(stderr, "profiler: %s: the last %.3f s are written%s\n", end->why,
+		        (double)view->duration_ns / (double)NS_PER_SECOND, late);
+	if (windows->options.writer->shows_time)
+		ring_timeline(&windows->ring, slice, &timeline);
+	write_window(windows, view, &timeline, NULL, view->start_time_ns + view->duration_ns,
+	             comment);
+}
+
+static void write_ring(struct windows *windows, const struct window_end *end)
+{
+	struct slice slice;
+	struct profile view = ring_view(&windows->ring, end->at_ns, &slice);
+
+	if (view.n_samples == 0 || view.duration_ns < view.period_ns / 2)
+		fprintf(stderr,
+		        "profiler: %s, but the ring has fewer than two samples of a thread yet: "
+		        "nothing is written\n",
+		        end->why);
+	else
+		write_ring_view(windows, &view, &slice, end);
+	slice_deinit(&slice);
+}
+
+void windows_end_window(struct windows *windows, const struct window_end *end)
+{
+	recording_follow_clock(windows->recording);
+	window_files_poll(&windows->files, false);
+	if (windows->options.ring_ns) {
+		write_ring(windows, end);
+	} else if (!window_files_is_behind(&windows->files)) { // else it is one with the next
+		cut(windows, end->at_ns);
+		write_metrics(windows, false);
+	}
+}
+
+void windows_poll(struct windows *windows)
+{
+	window_files_poll(&windows->files, false);
+	pusher_poll(&windows->pusher);
+	if (windows->options.ring_ns) // one that is asked for may end as long ago
+		ring_trim(&windows->ring,
+		          recording_now_ns(windows->recording) - WINDOW_ENDS_MAX_WAIT_NS);
+}
+
+struct error *windows_end(struct windows *windows)
+{
+	const struct options *options = &windows->options;
+
+	if (!options->ring_ns) {
+		window_files_poll(&windows->files, true);
+		cut(windows, windows->profile->duration_ns);
+	} else if (!options->quiet && windows->files.n_begun == 0) {
+		fprintf(stderr, "profiler: no window was asked for: nothing is written\n");
+	}
+	struct error *error = window_files_end(&windows->files);
+	pusher_end(&windows->pusher);
+	write_metrics(windows, true);
+	return error ? error : take_pointer(windows->metrics_error);
+}
+
+void windows_deinit(struct windows *windows)
+{
+	ring_deinit(&windows->ring);
+	free(windows->written);
+	timeline_deinit(&windows->spans);
+	free(windows->shown_ns);
+	free(windows->figures);
+	window_files_deinit(&windows->files);
+	pusher_deinit(&windows->pusher);
+	free(windows->spool);
+	error_destroy(windows->metrics_error);
 }
