@@ -579,7 +579,7 @@ static double least_thread_ns(const struct explanation *explanation, enum rule r
 
 	if (rule != RULE_HOT)
 		return LEAST_THREAD_PERCENT * all_ns / 100;
-	return LEAST_HOT_PERCENT * (ran_ns * 4 > all_ns ? ran_ns : all_ns / 4) / 100;
+	return LEAST_HOT_PERCENT * (ran_ns * 20 > all_ns ? ran_ns : all_ns / 20) / 100;
 }
 
 double explain_whole_ns(const struct explanation *explanation, enum rule rule)

@@ -13,17 +13,16 @@
 #include "wait_kind.h"
 #include "writer.h"
 
-enum {
-	// Of one thread's time: less in the same function means that all could go on with it.
-	LEAST_OTHERS_PERCENT = 90,
-	LEAST_ELSEWHERE_TICKS = 3, // fewer may be how a thread began
-};
+// Of one thread's time: how far the number of threads that have a place may be from a whole number.
+enum { MAX_OFF_PERCENT = 5 };
 
 // An own function of the program's, called by certain others.
 struct call {
 	uint32_t parent;   // a call; 0: a thread's first own function
 	uint32_t function; // of the symbols
 	double ns;         // in it, and in what it calls
+	bool is_known;     // the rule is
+	enum rule rule;    // of waiting on a condition
 };
 
 // The first call is none: threads that are in no own function.
@@ -70,51 +69,105 @@ static uint32_t add(struct call_tree *tree, struct explanation *explanation,
 	return id;
 }
 
-// True if one of the functions around that one is a task: others are in it at the time of waiting,
-// and what calls it does something else as well.
-static bool is_in_task(const struct call_tree *tree, uint32_t id, const struct profile *profile)
-{
-	const struct call *calls = tree->calls;
-	const double others_ns = LEAST_OTHERS_PERCENT * (double)profile->duration_ns / 100;
-	const double elsewhere_ns = LEAST_ELSEWHERE_TICKS * (double)profile->period_ns;
-	uint32_t first = id;
+struct finder {
+	const struct profile *profile;
+	struct call_tree tree;
+	uint32_t *ids; // of each sample's innermost call
+};
 
-	while (calls[first].parent)
-		first = calls[first].parent;
-	for (uint32_t task = calls[id].parent; task; task = calls[task].parent)
-		if (calls[task].ns - calls[id].ns >= others_ns &&
-		    calls[first].ns - calls[task].ns >= elsewhere_ns)
+static bool is_below(const struct call *calls, uint32_t id, uint32_t outer)
+{
+	while (id && id != outer)
+		id = calls[id].parent;
+	return id == outer;
+}
+
+// Returns how many threads have been in the task elsewhere than in that call.
+static uint64_t count_others(const struct finder *finder, uint32_t task, uint32_t id)
+{
+	const struct profile *profile = finder->profile;
+	const struct call *calls = finder->tree.calls;
+	_cleanup_free_ bool *seen = memory_alloc_zeroed(profile->n_threads + 1, sizeof(*seen));
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const uint32_t thread = profile->samples[i].thread;
+		if (!finder->ids[i] || seen[thread] || is_below(calls, finder->ids[i], id) ||
+		    !is_below(calls, finder->ids[i], task))
+			continue;
+		seen[thread] = true;
+		n++;
+	}
+	return n;
+}
+
+// True if the call is in a task at which always the same number of threads go on, but not always
+// the same threads: they take turns.
+static bool is_in_task(const struct finder *finder, uint32_t id)
+{
+	const struct call *calls = finder->tree.calls;
+	const double all_ns = (double)finder->profile->duration_ns;
+
+	for (uint32_t task = calls[id].parent; calls[task].parent; task = calls[task].parent) {
+		const double others = (calls[task].ns - calls[id].ns) / (all_ns ?: 1);
+		const uint64_t places = (uint64_t)(others + 0.5);
+		const double off = others - (double)places;
+		if (places > 0 && off * 100 <= MAX_OFF_PERCENT && off * 100 >= -MAX_OFF_PERCENT &&
+		    count_others(finder, task, id) > places + 1)
 			return true;
+	}
 	return false;
 }
 
-// True if the function's name says that it waits for a place.
-static bool is_named_pool(const struct explanation *explanation, const struct call *call)
+// Returns what the function waits for by its name; RULE_IDLE: it does not say.
+static enum rule rule_of_name(const char *name)
 {
-	static const char *const names[] = {"checkout", "check_out", "acquire", "borrow"};
+	static const struct {
+		const char *begin;
+		enum rule rule;
+	} names[] = {
+	    {"checkout", RULE_POOL}, {"check_out", RULE_POOL}, {"acquire", RULE_POOL},
+	    {"borrow", RULE_POOL},   {"put", RULE_SEND},       {"push", RULE_SEND},
+	    {"enqueue", RULE_SEND},
+	};
+	const char *last = name; // "checkout" of "ConnectionPool::checkout"
 
+	for (const char *c = name; *c && *c != '<'; c++)
+		if ((*c == ':' || *c == '.') && c[1])
+			last = c + 1;
 	for (size_t i = 0; i < array_size(names); i++)
-		if (strcasestr(explain_function(explanation, call->function)->name, names[i]))
-			return true;
-	return false;
+		if (strncasecmp(last, names[i].begin, strlen(names[i].begin)) == 0)
+			return names[i].rule;
+	return RULE_IDLE;
 }
 
 void held_tasks_find(struct explanation *explanation, uint8_t *rules)
 {
 	const struct profile *profile = explanation->report->profile;
-	_cleanup_free_ uint32_t *ids = memory_alloc_zeroed(profile->n_samples + 1, sizeof(*ids));
-	struct call_tree tree = {0};
+	struct finder finder = {
+	    .profile = profile,
+	    .ids = memory_alloc_zeroed(profile->n_samples + 1, sizeof(*finder.ids)),
+	};
+	struct call_tree *tree = &finder.tree;
 
-	*array_push(tree.calls, tree.n, tree.capacity) = (struct call){0};
+	*array_push(tree->calls, tree->n, tree->capacity) = (struct call){0};
 	for (size_t i = 0; i < profile->n_samples; i++)
 		if (explain_is_selected(explanation, i))
-			ids[i] = add(&tree, explanation, &profile->samples[i]);
-	for (size_t i = 0; i < profile->n_samples; i++)
-		if (ids[i] && rules[i] == RULE_IDLE &&
-		    sample_kind(&explanation->kinds, &profile->samples[i]) == WAIT_KIND_CONDITION &&
-		    (is_in_task(&tree, ids[i], profile) ||
-		     is_named_pool(explanation, &tree.calls[ids[i]])))
-			rules[i] = RULE_POOL;
-	free(tree.calls);
-	hash_index_deinit(&tree.index);
+			finder.ids[i] = add(tree, explanation, &profile->samples[i]);
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		struct call *call = &tree->calls[finder.ids[i]];
+		if (finder.ids[i] == 0 || rules[i] != RULE_IDLE ||
+		    sample_kind(&explanation->kinds, &profile->samples[i]) != WAIT_KIND_CONDITION)
+			continue;
+		if (!call->is_known) {
+			const char *name = explain_function(explanation, call->function)->name;
+			call->rule =
+			    is_in_task(&finder, finder.ids[i]) ? RULE_POOL : rule_of_name(name);
+			call->is_known = true;
+		}
+		rules[i] = (uint8_t)call->rule;
+	}
+	free(finder.ids);
+	free(tree->calls);
+	hash_index_deinit(&tree->index);
 }

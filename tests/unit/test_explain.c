@@ -219,39 +219,57 @@ static void add_path(struct report_fixture *f, uint32_t thread, const char *cons
 	                    profile_intern_wait(&f->profile, syscall, "", ""), ticks);
 }
 
-// Four threads wait on a condition for three quarters of the time, and sleep for the rest.
+// Threads wait on a condition, and sleep for the rest of the time.
 static const struct {
 	const char *name;
 	const char *waits[MAX_DEPTH], *others[MAX_DEPTH];
-	uint64_t elsewhere; // ticks in another function that "loop" calls
+	uint64_t ticks[N_TASKS]; // of sleeping
 	const char *rules;
 } tasks[] = {
-    {"in a task", {"loop", "task", "get"}, {"loop", "task", "query"}, 3, "!pool"},
-    {"for the next task", {"loop", "get"}, {"loop", "query"}, 3, "sleep"},
+    {"in a task", {"loop", "task", "get"}, {"loop", "task", "query"}, {50, 50, 50, 50}, "!pool"},
+    {"for the next task", {"loop", "get"}, {"loop", "query"}, {50, 50, 50, 50}, "sleep"},
     {"for the next task, with a step between",
      {"loop", "next", "get"},
      {"loop", "query"},
-     3,
+     {50, 50, 50, 50},
      "sleep"},
-    {"nothing else is seen", {"loop", "task", "get"}, {"loop", "task", "query"}, 0, "sleep"},
-    {"in a function that says so", {"loop", "borrowOne"}, {"loop", "query"}, 0, "!pool"},
+    {"not always as many",
+     {"loop", "task", "get"},
+     {"loop", "task", "query"},
+     {70, 70, 70, 70},
+     "sleep"},
+    {"always the same ones",
+     {"loop", "task", "get"},
+     {"loop", "task", "query"},
+     {200, 0, 0, 0},
+     "sleep"},
+    {"in a function of a full queue",
+     {"loop", "Queue::push"},
+     {"loop", "query"},
+     {50, 50, 50, 50},
+     "!channel"},
+    {"in a function that says so",
+     {"loop", "pool.borrowOne"},
+     {"loop", "query"},
+     {50, 50, 50, 50},
+     "!pool"},
 };
 
 static void test_tasks(void **state)
 {
-	static const char *const elsewhere[MAX_DEPTH] = {"loop", "log"};
-
 	(void)state;
 	for (size_t i = 0; i < array_size(tasks); i++) {
 		struct report_fixture f;
 		report_fixture_init(&f);
 		for (int j = 0; j < N_TASKS; j++) {
 			const uint32_t thread = report_fixture_thread(&f, 100 + j, "main");
-			add_path(&f, thread, tasks[i].waits, "pthread_cond_wait", SYS_futex, 150);
-			add_path(&f, thread, tasks[i].others, "nanosleep", SYS_nanosleep, 50);
-			if (j == 0 && tasks[i].elsewhere)
-				add_path(&f, thread, elsewhere, "nanosleep", SYS_nanosleep,
-				         tasks[i].elsewhere);
+			const uint64_t n = tasks[i].ticks[j];
+			if (n < ALL_TICKS)
+				add_path(&f, thread, tasks[i].waits, "pthread_cond_wait", SYS_futex,
+				         ALL_TICKS - n);
+			if (n > 0)
+				add_path(&f, thread, tasks[i].others, "nanosleep", SYS_nanosleep,
+				         n);
 		}
 		char *rules = found(&f);
 		if (strcmp(rules, tasks[i].rules) != 0)
