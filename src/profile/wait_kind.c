@@ -100,6 +100,7 @@ static const struct wait_rule rules[] = {
     {"cxa_guard_acquire", WAIT_NAME_LOCK},
     {"ProcSleep", WAIT_NAME_RUNTIME_LOCK}, // PostgreSQL: of a row, on epoll
     {"LWLockAcquire*", WAIT_NAME_RUNTIME_LOCK},
+    {"sqlite3InvokeBusyHandler", WAIT_NAME_RUNTIME_LOCK}, // it sleeps, and tries again
     {"pthread_cond_*", WAIT_NAME_CONDITION},
     {"cnd_wait", WAIT_NAME_CONDITION},
     {"cnd_timedwait", WAIT_NAME_CONDITION},
@@ -462,7 +463,7 @@ enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, co
 	if (class == CALL_FUTEX ||
 	    (name != WAIT_NAME_NOTHING && (class == CALL_UNKNOWN || class == CALL_RESTARTED)))
 		return kind_of_futex(name);
-	if (class == CALL_EVENT && name == WAIT_NAME_RUNTIME_LOCK)
+	if ((class == CALL_EVENT || class == CALL_TIMER) && name == WAIT_NAME_RUNTIME_LOCK)
 		return WAIT_KIND_LOCK;
 	return kind_of_call(class, wait);
 }

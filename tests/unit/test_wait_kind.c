@@ -61,6 +61,8 @@ static const struct row rows[] = {
     {"lock", THREAD_SLEEPING, SYS_epoll_wait, "", NULL,
      "epoll_wait WaitEventSetWait WaitLatch ProcSleep LockAcquireExtended"},
     {"event", THREAD_SLEEPING, SYS_epoll_wait, "", NULL, "epoll_wait WaitEventSetWait WaitLatch"},
+    {"lock", THREAD_SLEEPING, SYS_clock_nanosleep, "", NULL,
+     "clock_nanosleep nanosleep usleep sqlite3InvokeBusyHandler sqlite3BtreeBeginTrans"},
     {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_wait park Unsafe_Park"},
     {"condition", THREAD_SLEEPING, SYS_futex, "", NULL,
      "pthread_cond_wait Unsafe_Park LinkedBlockingQueue.take"},
