@@ -147,7 +147,7 @@ class TestCase(harness.TestCase):
 
 class InTheFile(TestCase):
     def test_versions(self):
-        for version in ("2", "3", "4", "5"):
+        for version in harness.a_few(("2", "3", "4", "5")):
             self.check(self.compile(f"-gdwarf-{version}"), DEBUG)
 
     def test_compressed(self):
@@ -345,10 +345,10 @@ class Split(TestCase):
     def test_headers(self):
         """The files of inlined calls stand in the program's line table; what a .dwo file has is for
         types alone (LLVM), which may have units of their own, in sections of their own (GCC)."""
-        for compiler, version, *types in (
+        for compiler, version, *types in harness.a_few((
             ("g++", "4", "-fdebug-types-section"), ("g++", "5"), ("clang++", "4"), ("g++", "5", "-fdebug-types-section"),
             ("clang++", "5", "-fdebug-types-section"),
-        ):  # fmt: skip
+        )):  # fmt: skip
             with self.subTest(compiler=compiler, version=version, types=types):
                 self.check_headers(compiler, f"-gdwarf-{version}", *types)
 
