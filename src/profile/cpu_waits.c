@@ -19,6 +19,8 @@ enum {
 	// would wait for so long without other processes as well.
 	LEAST_USED_PERCENT = 80,
 	LEAST_OWN_PERCENT = 40,
+	// With less of its CPUs' time, it is others that keep it waiting, whatever it wants itself.
+	LEAST_RAN_PERCENT = 5,
 };
 
 void cpu_log_add(struct cpu_log *log, const struct cpu_waits *figures)
@@ -135,7 +137,7 @@ static bool wants_more(const struct cpu_waits *figures, size_t n_threads)
 	const double all_ns = (double)figures->n_cpus * (double)figures->at_ns;
 	const double used_ns = (double)figures->cpu_ns, delay_ns = (double)figures->delay_ns;
 
-	return n_threads > figures->n_cpus &&
+	return n_threads > figures->n_cpus && 100 * used_ns >= LEAST_RAN_PERCENT * all_ns &&
 	       (100 * used_ns >= LEAST_USED_PERCENT * all_ns ||
 	        100 * (used_ns + delay_ns - all_ns) >= LEAST_OWN_PERCENT * delay_ns);
 }

@@ -82,6 +82,10 @@ static const struct {
     {{.at_ns = 6000 * MS, .cpu_ns = 776 * MS, .delay_ns = 17700 * MS, .n_cpus = 2},
      3,
      "waited 17.7 s for a CPU, and ran for 0.776 s: other processes use its CPUs as well"},
+    // Whatever its threads want, they had next to nothing.
+    {{.at_ns = 6000 * MS, .cpu_ns = 42 * MS, .delay_ns = 51600 * MS, .n_cpus = 2},
+     14,
+     "waited 51.6 s for a CPU, and ran for 0.042 s: other processes use its CPUs as well"},
     // A fifth, or moments, are not told of.
     {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 200 * MS, .n_cpus = 1}, 8, NULL},
     {{.at_ns = 3000 * MS, .cpu_ns = 10 * MS, .delay_ns = 290 * MS, .n_cpus = 1}, 8, NULL},
