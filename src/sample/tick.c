@@ -396,7 +396,8 @@ static bool tick_renew_holder(struct ticker *ticker, struct target_thread *threa
 	    account->sampled ? profile->samples[account->sample].wait : (uint32_t)WAIT_NONE;
 
 	if (!ticker->setup->locks || thread->call.nr != SYS_futex || last == WAIT_NONE ||
-	    !profile->waits[last].descriptor[0])
+	    !profile->waits[last].descriptor[0] ||
+	    wait_reasons_has_holder(ticker->target, thread, &profile->waits[last]))
 		return false;
 	account->wait = wait_reasons_read(&ticker->waits, ticker->target, thread);
 	return account->wait != last;

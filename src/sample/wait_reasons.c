@@ -480,6 +480,22 @@ uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *targ
 	return wait;
 }
 
+bool wait_reasons_has_holder(struct target *target, const struct target_thread *thread,
+                             const struct wait *wait)
+{
+	const uint32_t holder = (uint32_t)wait_holder(wait);
+	uint32_t words[LOCK_WORDS];
+
+	if (holder == 0 || !resident_read(&target->resident, thread->tid,
+	                                  thread->call.args[0] - LOCK_WORDS_BEFORE * sizeof(*words),
+	                                  words, sizeof(words)))
+		return false;
+	for (size_t i = 0; i < array_size(words); i++)
+		if ((words[i] & FUTEX_TID_MASK) == holder)
+			return true;
+	return false;
+}
+
 uint32_t wait_reasons_of_reason(struct wait_reasons *waits, const struct target *target,
                                 const char *reason, int descriptor)
 {

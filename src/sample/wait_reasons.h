@@ -11,6 +11,7 @@
 #include "wait_peers.h"
 
 struct profile;
+struct wait;
 struct run_stats;
 struct target;
 struct target_thread;
@@ -56,6 +57,12 @@ void wait_reasons_deinit(struct wait_reasons *waits);
 // read while the thread is still there.
 uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *target,
                            const struct target_thread *thread);
+
+// True if a thread that sleeps in futex(2) still waits for the same holder, as far as the words
+// around its futex tell: the C library's locks and threads have the holder's tid there. This takes
+// a small part of the time that wait_reasons_read takes.
+bool wait_reasons_has_holder(struct target *target, const struct target_thread *thread,
+                             const struct wait *wait);
 
 // Returns the id of a wait in that system call (any number), of which nothing more is known.
 uint32_t wait_reasons_of_call(struct wait_reasons *waits, int64_t number);
