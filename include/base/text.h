@@ -20,6 +20,9 @@ char *text_clean(const char *bytes, size_t length, size_t max_length)
 // beginning with a mark. Texts that differ stay different.
 char *text_cut(const char *text, size_t max_length) __attribute__((returns_nonnull));
 
+// The part of a path behind the last slash; of one that ends with a slash, the whole.
+const char *text_base_name(const char *path);
+
 // True if text_clean's result is the same string: a caller that keeps the string needs no copy.
 bool text_is_clean(const char *bytes, size_t length);
 

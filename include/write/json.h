@@ -32,6 +32,7 @@ void json_time(struct json *json, int64_t ns, int64_t unit_ns);
 
 // Writes a key with its value.
 void json_key_string(struct json *json, const char *key, const char *string);
+void json_key_clean(struct json *json, const char *key, const char *bytes); // text_clean
 void json_key_int(struct json *json, const char *key, int64_t value);
 void json_key_bool(struct json *json, const char *key, bool value);
 void json_key_open(struct json *json, const char *key, char bracket);

@@ -102,6 +102,13 @@ char *text_cut(const char *text, size_t max_length)
 	                     (uint32_t)hash_bytes(text, length));
 }
 
+const char *text_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 bool text_is_clean(const char *bytes, size_t length)
 {
 	while (length > 0) {

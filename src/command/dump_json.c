@@ -25,13 +25,6 @@ static void put_address(struct json *json, const char *key, uint64_t address)
 	json_key_string(json, key, text);
 }
 
-static void put_clean(struct json *json, const char *key, const char *bytes)
-{
-	_cleanup_free_ char *text = text_clean(bytes, strlen(bytes), TEXT_UNLIMITED);
-
-	json_key_string(json, key, text);
-}
-
 static void put_text_or_null(struct json *json, const char *key, const char *text)
 {
 	json_key(json, key);
@@ -49,7 +42,7 @@ static void put_frame(void *context, const struct dump_frame *frame)
 	json_key_string(json, "name", frame->name);
 	json_key_string(json, "file", frame->file);
 	json_key_int(json, "line", frame->line);
-	put_clean(json, "module", frame->module);
+	json_key_clean(json, "module", frame->module);
 	put_address(json, "offset", frame->offset);
 	put_address(json, "address", frame->address);
 	json_key_bool(json, "inlined", frame->is_inlined);
@@ -164,8 +157,9 @@ static void put_wait(struct json *json, const struct dump *dump, const struct sa
 
 	if (!reason[0])
 		return;
-	put_clean(json, "wait", reason);
-	put_clean(json, "waits_on", frame_name_descriptor(&dump->profile->waits[sample->wait]));
+	json_key_clean(json, "wait", reason);
+	json_key_clean(json, "waits_on",
+	               frame_name_descriptor(&dump->profile->waits[sample->wait]));
 }
 
 static void put_thread(struct json *json, const struct dump *dump, const struct dump_thread *thread)

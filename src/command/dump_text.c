@@ -37,13 +37,6 @@ struct text_stack {
 	char *last_module; // that was shown
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static bool is_root(const char *name)
 {
 	static const char *const names[] = {
@@ -71,9 +64,9 @@ static void add_frame(void *context, const struct dump_frame *frame)
 	*array_push(stack->frames, stack->count, stack->capacity) = (struct text_frame){
 	    .name = memory_strdup(frame->name),
 	    .place =
-	        memory_printf("%s%s%s%s%s", has_file ? base_name(frame->file) : "",
+	        memory_printf("%s%s%s%s%s", has_file ? text_base_name(frame->file) : "",
 	                      has_file && line ? line : "", frame->is_inlined ? " (inlined)" : "",
-	                      is_new && has_file ? "  " : "", is_new ? base_name(module) : ""),
+	                      is_new && has_file ? "  " : "", is_new ? text_base_name(module) : ""),
 	    .is_root = is_root(frame->name),
 	};
 	if (is_new) {

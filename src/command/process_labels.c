@@ -13,19 +13,13 @@
 #include "process_list.h"
 #include "push_labels.h"
 #include "push_parts.h"
+#include "text.h"
 #include "untrusted_text.h"
 
 enum { HOST_SIZE = 65, CONTAINER_DIGITS = 12 };
 
 #define SERVICE_VARIABLE "OTEL_SERVICE_NAME"
 #define SERVICE_SUFFIX ".service"
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static void set_host(struct push_labels *labels)
 {
@@ -72,7 +66,7 @@ static void set_exe(int tid, struct push_labels *labels)
 	char path[PATH_MAX];
 
 	if (proc_read_exe(tid, path, sizeof(path)))
-		push_labels_set(labels, "exe", base_name(path));
+		push_labels_set(labels, "exe", text_base_name(path));
 }
 
 bool process_labels_read(int pid, struct push_labels *labels)
@@ -100,7 +94,8 @@ void process_labels_of_command(const char *command, struct push_labels *labels)
 {
 	const char *service = getenv(SERVICE_VARIABLE); // it will have our environment
 
-	push_labels_set(labels, "service_name", service && *service ? service : base_name(command));
+	push_labels_set(labels, "service_name",
+	                service && *service ? service : text_base_name(command));
 	set_host(labels);
 }
 

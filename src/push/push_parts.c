@@ -14,6 +14,7 @@
 #include "pprof_data.h"
 #include "pprof_encode.h"
 #include "pprof_rows.h"
+#include "text.h"
 
 enum { UUID_SIZE = 37 };
 
@@ -169,13 +170,6 @@ static char *type_name(const struct pprof_data *data)
 	return text;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 // The file's own labels, as many as there is room for, then those that the user gave; a service
 // there must be.
 static void find_labels(struct making *making, const struct pprof_data *data)
@@ -185,7 +179,7 @@ static void find_labels(struct making *making, const struct pprof_data *data)
 
 	push_labels_set(&making->labels, "service_name",
 	                data->n_mappings && data->mappings[0].file
-	                    ? base_name(pprof_data_string(data, data->mappings[0].file))
+	                    ? text_base_name(pprof_data_string(data, data->mappings[0].file))
 	                    : "unknown");
 	for (size_t i = 0; i < data->n_comments; i++) {
 		const char *comment = pprof_data_string(data, data->comments[i]);

@@ -8,18 +8,10 @@
 #include "json.h"
 #include "memory.h"
 #include "recording.h"
-#include "text.h"
 #include "top_model.h"
 #include "top_own.h"
 
 enum { TOP_JSON_VERSION = 2 }; // 1 called samples ticks
-
-static void key_text(struct json *json, const char *key, const char *bytes)
-{
-	_cleanup_free_ char *clean = text_clean(bytes, strlen(bytes), TEXT_UNLIMITED);
-
-	json_key_string(json, key, clean);
-}
 
 // Takes the text over.
 static void key_own(struct json *json, const char *key, char *text)
@@ -76,7 +68,7 @@ static void write_thread(struct json *json, const struct top_model *model,
 	const struct thread *known = &profile->threads[thread->thread];
 
 	json_open(json, '{');
-	key_text(json, "name", frame_name_thread(known));
+	json_key_clean(json, "name", frame_name_thread(known));
 	json_key_int(json, "pid", known->pid);
 	json_key_int(json, "tid", known->tid);
 	json_key_int(json, "samples", (int64_t)thread->share.count);

@@ -2,9 +2,12 @@
 #include "json.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "labels.h"
+#include "memory.h"
 #include "profile.h"
+#include "text.h"
 
 // Writes what separates a value or a key from the one before.
 static void separate(struct json *json)
@@ -89,6 +92,13 @@ void json_key_string(struct json *json, const char *key, const char *string)
 {
 	json_key(json, key);
 	json_string(json, string);
+}
+
+void json_key_clean(struct json *json, const char *key, const char *bytes)
+{
+	_cleanup_free_ char *clean = text_clean(bytes, strlen(bytes), TEXT_UNLIMITED);
+
+	json_key_string(json, key, clean);
 }
 
 void json_key_int(struct json *json, const char *key, int64_t value)

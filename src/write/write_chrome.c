@@ -11,7 +11,6 @@
 #include "json.h"
 #include "labels.h"
 #include "memory.h"
-#include "text.h"
 #include "timeline.h"
 #include "writer.h"
 
@@ -45,14 +44,13 @@ static void put_name(struct chrome *chrome, const struct thread *thread, const c
                      const char *name)
 {
 	struct json *json = &chrome->json;
-	_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
 
 	json_open(json, '{');
 	json_key_string(json, "ph", "M");
 	json_key_string(json, "name", what);
 	put_ids(chrome, thread);
 	json_key_open(json, "args", '{');
-	json_key_string(json, "name", clean);
+	json_key_clean(json, "name", name);
 	json_close(json, '}');
 	json_close(json, '}');
 }
@@ -62,23 +60,12 @@ static void put_wait(struct chrome *chrome, const struct wait *wait)
 {
 	const char *descriptor = frame_name_descriptor(wait);
 	_cleanup_free_ char *what = frame_name_waits_in(wait);
-	_cleanup_free_ char *clean = text_clean(descriptor, strlen(descriptor), TEXT_UNLIMITED);
 
 	if (what)
 		json_key_string(&chrome->json, wait->syscall == NO_SYSCALL ? "wait" : "syscall",
 		                what);
-	if (clean[0])
-		json_key_string(&chrome->json, "descriptor", clean);
-}
-
-static void put_labels(struct chrome *chrome, const char *labels)
-{
-	struct label label = {0};
-
-	json_key_open(&chrome->json, "labels", '{');
-	while (labels_next(&labels, &label))
-		json_key_string(&chrome->json, label.key, label.value);
-	json_close(&chrome->json, '}');
+	if (descriptor[0])
+		json_key_clean(&chrome->json, "descriptor", descriptor);
 }
 
 // Writes what the thread did while the leaf lasted.
@@ -94,7 +81,7 @@ static void put_state(struct chrome *chrome)
 	if (sample->wait != WAIT_NONE) // else there may be no table of waits
 		put_wait(chrome, &profile->waits[sample->wait]);
 	if (sample->labels != LABELS_NONE)
-		put_labels(chrome, profile->labels[sample->labels]);
+		json_labels_write(json, profile, sample->labels);
 	json_close(json, '}');
 }
 

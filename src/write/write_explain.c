@@ -19,13 +19,6 @@ enum {
 	IDLE_PARTS = 100, // less than this part of the time active: the program is idle
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 // Returns "handle (bank.cc:13)", a new string; `line`: with the line.
 static char *place_text(const struct explanation *explanation, const struct place *place, bool line)
 {
@@ -35,8 +28,8 @@ static char *place_text(const struct explanation *explanation, const struct plac
 
 	if (!function->file[0] || !line)
 		return take_pointer(name);
-	return at ? memory_printf("%s (%s:%" PRIu32 ")", name, base_name(function->file), at)
-	          : memory_printf("%s (%s)", name, base_name(function->file));
+	return at ? memory_printf("%s (%s:%" PRIu32 ")", name, text_base_name(function->file), at)
+	          : memory_printf("%s (%s)", name, text_base_name(function->file));
 }
 
 static double seconds(double ns)

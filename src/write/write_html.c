@@ -51,9 +51,7 @@ static void put_processes(struct json *json, const struct profile *profile)
 	for (size_t i = 0; i < profile->n_processes; i++) {
 		const struct process_name *process = &profile->processes[i];
 		_cleanup_free_ char *pid = memory_printf("%d", process->pid);
-		_cleanup_free_ char *name =
-		    text_clean(process->name, strlen(process->name), TEXT_UNLIMITED);
-		json_key_string(json, pid, name);
+		json_key_clean(json, pid, process->name);
 	}
 	json_close(json, '}');
 }

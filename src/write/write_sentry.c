@@ -173,12 +173,11 @@ static void put_frames(struct sentry *sentry)
 		const struct frame_function *function = &table->functions[frame->function];
 		const char *file = frame_table_string(table, function->file);
 		const char *module = frame_table_string(table, function->module);
-		const char *slash = strrchr(file, '/');
 		json_open(json, '{');
 		json_key_string(json, "function", frame_table_string(table, function->name));
 		if (file[0]) {
 			json_key_string(json, "abs_path", file);
-			json_key_string(json, "filename", slash ? slash + 1 : file);
+			json_key_string(json, "filename", text_base_name(file));
 		}
 		if (frame->line)
 			json_key_int(json, "lineno", frame->line);
@@ -197,13 +196,12 @@ static void put_threads(struct sentry *sentry, const struct thread_spans *thread
 	for (size_t i = 0; i < n; i++) {
 		const struct thread *thread = &sentry->profile->threads[threads[i].thread];
 		_cleanup_free_ char *name = frame_name_track(sentry->profile, &threads[i]);
-		_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
 		char tid[16];
 		if (i > 0 && sentry->profile->threads[threads[i - 1].thread].tid == thread->tid)
 			continue; // a thread with this tid has been written
 		snprintf(tid, sizeof(tid), "%d", thread->tid);
 		json_key_open(json, tid, '{');
-		json_key_string(json, "name", clean);
+		json_key_clean(json, "name", name);
 		json_close(json, '}');
 	}
 	json_close(json, '}');

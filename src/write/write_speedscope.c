@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // speedscope's own format: a sampled profile for each thread, in nanoseconds since the start. The
 // schema is file-format-schema.json in the npm package speedscope.
-#include <string.h>
-
 #include "frame_name.h"
 #include "frame_table.h"
 #include "json.h"
 #include "memory.h"
-#include "text.h"
 #include "timeline.h"
 #include "writer.h"
 
@@ -82,11 +79,10 @@ static void put_thread(struct json *json, struct frame_table *table,
 	    table->report->process_roots
 	        ? memory_printf("%s %s", profile_process_of(profile, thread), text)
 	        : memory_strdup(text);
-	_cleanup_free_ char *clean = text_clean(process, strlen(process), TEXT_UNLIMITED);
 
 	json_open(json, '{');
 	json_key_string(json, "type", "sampled");
-	json_key_string(json, "name", clean);
+	json_key_clean(json, "name", process);
 	json_key_string(json, "unit", "nanoseconds");
 	json_key_int(json, "startValue", spans->spans[0].start_ns - profile->start_ns);
 	json_key_int(json, "endValue", spans->spans[spans->count - 1].end_ns - profile->start_ns);
@@ -121,8 +117,7 @@ static struct error *write_speedscope(const struct report *report, FILE *stream)
 	struct json json = {.stream = stream};
 	struct frame_table table;
 	const char *process = profile_process_name(report->profile, report->pid);
-	_cleanup_free_ char *clean = text_clean(process, strlen(process), TEXT_UNLIMITED);
-	_cleanup_free_ char *name = memory_printf("%s (%d)", clean, report->pid);
+	_cleanup_free_ char *name = memory_printf("%s (%d)", process, report->pid);
 	size_t n_threads;
 	_cleanup_free_ struct thread_spans *threads =
 	    timeline_by_thread(report->timeline, &n_threads);
@@ -131,7 +126,7 @@ static struct error *write_speedscope(const struct report *report, FILE *stream)
 	json_open(&json, '{');
 	json_key_string(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_key_string(&json, "exporter", "profiler " PROFILER_VERSION);
-	json_key_string(&json, "name", name);
+	json_key_clean(&json, "name", name);
 	json_key_int(&json, "activeProfileIndex",
 	             (int64_t)find_busiest(report->profile, threads, n_threads));
 	json_key_open(&json, "profiles", '[');
