@@ -25,7 +25,7 @@
 #include "timeline.h"
 #include "writer.h"
 
-enum { FORMAT_VERSION = 66, GECKO_VERSION = 30, MARKER_INSTANT = 0, MARKER_INTERVAL = 1 };
+enum { FORMAT_VERSION = 66, GECKO_VERSION = 30, MARKER_INTERVAL = 1 };
 
 // The tables of a processed profile that its threads share: strings, functions, frames, stacks as a
 // tree, libraries.
@@ -77,16 +77,6 @@ static const struct {
     [FIREFOX_KERNEL] = {"Kernel", "purple"},
 };
 
-static const char *firefox_category_name(enum firefox_category category)
-{
-	return categories[category].name;
-}
-
-static const char *firefox_category_color(enum firefox_category category)
-{
-	return categories[category].color;
-}
-
 static enum firefox_category firefox_category_of(enum thread_state state)
 {
 	switch (state) {
@@ -103,12 +93,6 @@ static enum firefox_category firefox_category_of(enum thread_state state)
 	default:
 		return FIREFOX_OTHER;
 	}
-}
-
-static void firefox_tables_init(struct firefox_tables *tables, const struct report *report)
-{
-	*tables = (struct firefox_tables){0};
-	frame_table_init(&tables->frames, report);
 }
 
 static void firefox_tables_deinit(struct firefox_tables *tables)
@@ -191,23 +175,24 @@ static uint32_t firefox_tables_stack(struct firefox_tables *tables, const struct
 	return stack;
 }
 
-// Writes a column of `n` equal numbers; INT64_MIN stands for null.
-static void put_constant(struct json *json, const char *key, size_t n, int64_t value)
+#define NONE INT64_MIN // null
+
+static void put_cell(struct json *json, int64_t value)
 {
-	json_key_open(json, key, '[');
-	for (size_t i = 0; i < n; i++) {
-		if (value == INT64_MIN)
-			json_null(json);
-		else
-			json_int(json, value);
-	}
-	json_close(json, ']');
+	if (value == NONE)
+		json_null(json);
+	else
+		json_int(json, value);
 }
 
-static void put_nulls(struct json *json, const char *key, size_t n)
-{
-	put_constant(json, key, n, INT64_MIN);
-}
+// Writes a column of `n` numbers: what `value` is for each i.
+#define PUT_COLUMN(json, key, n, value)                                                            \
+	do {                                                                                       \
+		json_key_open((json), (key), '[');                                                 \
+		for (size_t i = 0; i < (size_t)(n); i++)                                           \
+			put_cell((json), (value));                                                 \
+		json_close((json), ']');                                                           \
+	} while (0)
 
 static void put_falses(struct json *json, const char *key, size_t n)
 {
@@ -219,19 +204,13 @@ static void put_falses(struct json *json, const char *key, size_t n)
 
 static void put_stack_table(const struct firefox_tables *tables, struct json *json)
 {
+	const struct firefox_stack *stacks = tables->stacks;
 	const size_t n = tables->n_stacks;
 
 	json_key_open(json, "stackTable", '{');
-	json_key_open(json, "frame", '[');
-	for (size_t i = 0; i < n; i++)
-		json_int(json, tables->stacks[i].frame);
-	json_close(json, ']');
-	json_key_open(json, "prefixOffset", '[');
-	for (size_t i = 0; i < n; i++) {
-		const uint32_t parent = tables->stacks[i].parent;
-		json_int(json, parent == NO_PARENT ? 0 : (int64_t)i - parent);
-	}
-	json_close(json, ']');
+	PUT_COLUMN(json, "frame", n, stacks[i].frame);
+	PUT_COLUMN(json, "prefixOffset", n,
+	           stacks[i].parent == NO_PARENT ? 0 : (int64_t)i - stacks[i].parent);
 	json_key_int(json, "length", (int64_t)n);
 	json_close(json, '}');
 }
@@ -246,33 +225,17 @@ static void put_frame_table(const struct firefox_tables *tables, struct json *js
 	const size_t n = tables->n_leaf_frames;
 
 	json_key_open(json, "frameTable", '{');
-	json_key_open(json, "func", '[');
-	for (size_t i = 0; i < n; i++)
-		json_int(json, frame_at(tables, i)->function);
-	json_close(json, ']');
-	json_key_open(json, "category", '[');
-	for (size_t i = 0; i < n; i++) {
-		if (tables->leaf_frames[i].category < 0)
-			json_null(json);
-		else
-			json_int(json, tables->leaf_frames[i].category);
-	}
-	json_close(json, ']');
-	json_key_open(json, "line", '[');
-	for (size_t i = 0; i < n; i++) {
-		if (frame_at(tables, i)->line)
-			json_int(json, frame_at(tables, i)->line);
-		else
-			json_null(json);
-	}
-	json_close(json, ']');
-	put_constant(json, "subcategory", n, 0);
-	put_constant(json, "address", n, -1);
-	put_constant(json, "inlineDepth", n, 0);
-	put_constant(json, "innerWindowID", n, 0);
-	put_nulls(json, "column", n);
-	put_nulls(json, "nativeSymbol", n);
-	put_nulls(json, "originalLocation", n);
+	PUT_COLUMN(json, "func", n, frame_at(tables, i)->function);
+	PUT_COLUMN(json, "category", n,
+	           tables->leaf_frames[i].category < 0 ? NONE : tables->leaf_frames[i].category);
+	PUT_COLUMN(json, "line", n, frame_at(tables, i)->line ?: NONE);
+	PUT_COLUMN(json, "subcategory", n, 0);
+	PUT_COLUMN(json, "address", n, -1);
+	PUT_COLUMN(json, "inlineDepth", n, 0);
+	PUT_COLUMN(json, "innerWindowID", n, 0);
+	PUT_COLUMN(json, "column", n, NONE);
+	PUT_COLUMN(json, "nativeSymbol", n, NONE);
+	PUT_COLUMN(json, "originalLocation", n, NONE);
 	json_key_int(json, "length", (int64_t)n);
 	json_close(json, '}');
 }
@@ -305,47 +268,21 @@ static int *number_modules(const struct firefox_tables *tables, uint32_t **ret_m
 static void put_func_table(const struct firefox_tables *tables, const int *resources,
                            const int *sources, struct json *json)
 {
-	const struct frame_table *frames = &tables->frames;
-	const size_t n = frames->n_functions;
+	const struct frame_function *functions = tables->frames.functions;
+	const size_t n = tables->frames.n_functions;
 
 	json_key_open(json, "funcTable", '{');
-	json_key_open(json, "name", '[');
-	for (size_t i = 0; i < n; i++)
-		json_int(json, frames->functions[i].name);
-	json_close(json, ']');
+	PUT_COLUMN(json, "name", n, functions[i].name);
 	put_falses(json, "isJS", n);
 	put_falses(json, "relevantForJS", n);
-	json_key_open(json, "resource", '[');
-	for (size_t i = 0; i < n; i++)
-		json_int(json, resources[frames->functions[i].module]);
-	json_close(json, ']');
-	json_key_open(json, "source", '[');
-	for (size_t i = 0; i < n; i++) {
-		if (sources[frames->functions[i].file] < 0)
-			json_null(json);
-		else
-			json_int(json, sources[frames->functions[i].file]);
-	}
-	json_close(json, ']');
-	json_key_open(json, "lineNumber", '[');
-	for (size_t i = 0; i < n; i++) {
-		if (frames->functions[i].start_line)
-			json_int(json, frames->functions[i].start_line);
-		else
-			json_null(json);
-	}
-	json_close(json, ']');
-	put_nulls(json, "columnNumber", n);
-	put_nulls(json, "originalLocation", n);
+	PUT_COLUMN(json, "resource", n, resources[functions[i].module]);
+	PUT_COLUMN(json, "source", n,
+	           sources[functions[i].file] < 0 ? NONE : sources[functions[i].file]);
+	PUT_COLUMN(json, "lineNumber", n, functions[i].start_line ?: NONE);
+	PUT_COLUMN(json, "columnNumber", n, NONE);
+	PUT_COLUMN(json, "originalLocation", n, NONE);
 	json_key_int(json, "length", (int64_t)n);
 	json_close(json, '}');
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
 }
 
 static void put_libs(const struct firefox_tables *tables, const uint32_t *modules, size_t n,
@@ -354,7 +291,7 @@ static void put_libs(const struct firefox_tables *tables, const uint32_t *module
 	json_key_open(json, "libs", '[');
 	for (size_t i = 0; i < n; i++) {
 		const char *path = frame_table_string(&tables->frames, modules[i]);
-		const char *name = base_name(path);
+		const char *name = text_base_name(path);
 		json_open(json, '{');
 		json_key_string(json, "name", name);
 		json_key_string(json, "path", path);
@@ -373,18 +310,12 @@ static void put_resource_table(struct firefox_tables *tables, const uint32_t *mo
                                struct json *json)
 {
 	json_key_open(json, "resourceTable", '{');
-	json_key_open(json, "lib", '[');
-	for (size_t i = 0; i < n; i++)
-		json_int(json, (int64_t)i);
-	json_close(json, ']');
-	json_key_open(json, "name", '[');
-	for (size_t i = 0; i < n; i++)
-		json_int(json, string_table_intern(
-		                   &tables->frames.strings,
-		                   base_name(frame_table_string(&tables->frames, modules[i]))));
-	json_close(json, ']');
-	put_nulls(json, "host", n);
-	put_constant(json, "type", n, RESOURCE_LIBRARY);
+	PUT_COLUMN(json, "lib", n, (int64_t)i);
+	PUT_COLUMN(json, "name", n,
+	           string_table_intern(&tables->frames.strings, text_base_name(frame_table_string(
+	                                                            &tables->frames, modules[i]))));
+	PUT_COLUMN(json, "host", n, NONE);
+	PUT_COLUMN(json, "type", n, RESOURCE_LIBRARY);
 	json_key_int(json, "length", (int64_t)n);
 	json_close(json, '}');
 }
@@ -409,11 +340,11 @@ static int *put_sources(const struct firefox_tables *tables, struct json *json)
 		numbers[file] = n++;
 	}
 	json_close(json, ']');
-	put_nulls(json, "id", (size_t)n);
-	put_nulls(json, "startLine", (size_t)n);
-	put_nulls(json, "startColumn", (size_t)n);
-	put_nulls(json, "sourceMapURL", (size_t)n);
-	put_nulls(json, "content", (size_t)n);
+	PUT_COLUMN(json, "id", n, NONE);
+	PUT_COLUMN(json, "startLine", n, NONE);
+	PUT_COLUMN(json, "startColumn", n, NONE);
+	PUT_COLUMN(json, "sourceMapURL", n, NONE);
+	PUT_COLUMN(json, "content", n, NONE);
 	json_key_int(json, "length", n);
 	json_close(json, '}');
 	return numbers;
@@ -513,8 +444,8 @@ static void put_categories(struct json *json)
 	json_key_open(json, "categories", '[');
 	for (enum firefox_category i = 0; i < N_FIREFOX_CATEGORIES; i++) {
 		json_open(json, '{');
-		json_key_string(json, "name", firefox_category_name(i));
-		json_key_string(json, "color", firefox_category_color(i));
+		json_key_string(json, "name", categories[i].name);
+		json_key_string(json, "color", categories[i].color);
 		json_key_open(json, "subcategories", '[');
 		json_string(json, "Other");
 		json_close(json, ']');
@@ -527,7 +458,6 @@ static void put_run(const struct firefox *firefox, struct json *json)
 {
 	const struct profile *profile = firefox->profile;
 	const char *process = profile_process_name(profile, firefox->report->pid);
-	_cleanup_free_ char *product = text_clean(process, strlen(process), TEXT_UNLIMITED);
 
 	key_time(json, "interval", profile->period_ns);
 	key_time(json, "startTime", profile->start_time_ns);
@@ -539,7 +469,7 @@ static void put_run(const struct firefox *firefox, struct json *json)
 	json_key_int(json, "stackwalk", 1);
 	json_key_bool(json, "debug", false);
 	json_key_bool(json, "symbolicated", true);
-	json_key_string(json, "product", product[0] ? product : "profiler");
+	json_key_clean(json, "product", process[0] ? process : "profiler");
 	json_key_string(json, "importedFrom", "profiler " PROFILER_VERSION);
 	json_key_bool(json, "usesOnlyOneStackType", true);
 	json_key_bool(json, "doesNotUseFrameImplementation", true);
@@ -770,9 +700,8 @@ static void put_marker_data(struct firefox *firefox, const struct marker *marker
 		json_key_int(json, "ticks", (int64_t)marker->n_ticks);
 	} else {
 		const char *what = frame_name_descriptor(&firefox->profile->waits[marker->wait]);
-		_cleanup_free_ char *clean = text_clean(what, strlen(what), TEXT_UNLIMITED);
 		json_key_string(json, "type", "Wait");
-		json_key_string(json, "descriptor", clean);
+		json_key_clean(json, "descriptor", what);
 	}
 	json_close(json, '}');
 }
@@ -784,10 +713,7 @@ static void put_markers(struct firefox *firefox)
 	const size_t n = firefox->n_markers;
 
 	json_key_open(json, "markers", '{');
-	json_key_open(json, "name", '[');
-	for (size_t i = 0; i < n; i++)
-		json_int(json, firefox->markers[i].name);
-	json_close(json, ']');
+	PUT_COLUMN(json, "name", n, firefox->markers[i].name);
 	json_key_open(json, "startTime", '[');
 	for (size_t i = 0; i < n; i++)
 		json_time(json, firefox->markers[i].start_ns - start_ns, NS_PER_MS);
@@ -796,14 +722,8 @@ static void put_markers(struct firefox *firefox)
 	for (size_t i = 0; i < n; i++)
 		json_time(json, firefox->markers[i].end_ns - start_ns, NS_PER_MS);
 	json_close(json, ']');
-	json_key_open(json, "phase", '[');
-	for (size_t i = 0; i < n; i++)
-		json_int(json, MARKER_INTERVAL);
-	json_close(json, ']');
-	json_key_open(json, "category", '[');
-	for (size_t i = 0; i < n; i++)
-		json_int(json, firefox->markers[i].category);
-	json_close(json, ']');
+	PUT_COLUMN(json, "phase", n, MARKER_INTERVAL);
+	PUT_COLUMN(json, "category", n, firefox->markers[i].category);
 	json_key_open(json, "data", '[');
 	for (size_t i = 0; i < n; i++)
 		put_marker_data(firefox, &firefox->markers[i]);
@@ -830,16 +750,14 @@ static void put_thread(struct firefox *firefox, const struct thread_spans *spans
 	const struct thread *thread = &profile->threads[spans->thread];
 	const char *process = profile_process_of(profile, thread);
 	_cleanup_free_ char *name = frame_name_track(profile, spans);
-	_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
-	_cleanup_free_ char *clean_process = text_clean(process, strlen(process), TEXT_UNLIMITED);
 	struct json *json = &firefox->json;
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%d", thread->pid);
 	json_open(json, '{');
 	json_key_string(json, "processType", "default");
-	json_key_string(json, "processName", clean_process);
-	json_key_string(json, "name", clean);
+	json_key_clean(json, "processName", process);
+	json_key_clean(json, "name", name);
 	json_key_bool(json, "isMainThread", thread->tid == thread->pid);
 	json_key_string(json, "pid", pid);
 	json_key_int(json, "tid", thread->tid);
@@ -878,7 +796,7 @@ static struct error *write_firefox(const struct report *report, FILE *stream)
 	_cleanup_free_ struct thread_spans *threads =
 	    timeline_by_thread(report->timeline, &n_threads);
 
-	firefox_tables_init(&firefox.tables, report);
+	frame_table_init(&firefox.tables.frames, report);
 	json_open(json, '{');
 	put_meta(&firefox);
 	json_key_open(json, "threads", '[');
