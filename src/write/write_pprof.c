@@ -1,45 +1,25 @@
 // SPDX-License-Identifier: MIT
-// The pprof format (https://github.com/google/pprof/blob/main/proto/profile.proto), gzipped.
-//
-// The message is never held as a whole. First come the samples, which number the locations that
-// they use; then those locations, which number functions and mappings; then these; then the strings
-// that all of them named. So only what the selection left in is written, and all ids are 1..n in
-// the order of the file.
+// The pprof format, gzipped (pprof_encoder.h). Only what the selection left in is written.
 #include "writer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "frame_name.h"
-#include "gzip.h"
 #include "hash.h"
 #include "labels.h"
 #include "language_text.h"
 #include "memory.h"
 #include "time_point.h"
 #include "module.h"
-#include "pprof_fields.h"
+#include "pprof_encoder.h"
 #include "profile.h"
-#include "protobuf.h"
 #include "sample_kind.h"
-#include "string_table.h"
 #include "symbolize.h"
 #include "syscall_name.h"
 
-#define NO_LOCATION UINT32_MAX
-
-// A location of the file; ids are positions + 1, here and below.
-struct pprof_location {
-	uint32_t location; // of the profile; NO_LOCATION: a frame that the profiler names
-	uint32_t name;     // string: that name
-};
-
-struct pprof_function {
-	uint32_t name, system_name, file; // strings
-	uint32_t start_line;
-};
-
-struct pprof_mapping {
+// A mapping of the file; ids are positions + 1, as those of functions.
+struct used_mapping {
 	const struct module *module;
 	const struct module_mapping *mapping;
 	bool has_files, has_lines, has_inlines;
@@ -48,53 +28,21 @@ struct pprof_mapping {
 struct pprof {
 	const struct report *report;
 	struct sample_kinds kinds;
-	struct gzip gzip;
-	struct protobuf message, part, packed; // buffers of the current message and its parts
-
+	struct pprof_encoder encoder;
 	struct sample *sums; // samples of like tasks, added up
 	size_t n_sums, sums_capacity;
 	struct hash_index sum_index;
-	struct string_table strings;
-	struct pprof_location *locations;
-	size_t n_locations, locations_capacity;
-	uint32_t *location_ids;            // by the profile's location; 0: none yet
-	struct hash_index frame_locations; // of the frames that the profiler names, by name
+	// By the profile's location; after them by the name (string) of frames that the profiler
+	// names.
+	struct pprof_ids locations;
 	struct pprof_function *functions;
 	size_t n_functions, functions_capacity;
 	struct hash_index function_index;
-	struct pprof_mapping *mappings;
+	struct used_mapping *mappings;
 	size_t n_mappings, mappings_capacity;
 	uint32_t *mapping_ids; // by mapping, module after module; 0: none yet
 	size_t *module_first;  // by module: its place in mapping_ids
 };
-
-static uint32_t string(struct pprof *pprof, const char *text)
-{
-	return string_table_intern_clean(&pprof->strings, text);
-}
-
-// Writes the message in pprof->message to the file.
-static void put_message(struct pprof *pprof, uint32_t field)
-{
-	protobuf_clear(&pprof->part);
-	protobuf_message(&pprof->part, field, &pprof->message);
-	gzip_write(&pprof->gzip, pprof->part.bytes, pprof->part.size);
-	protobuf_clear(&pprof->message);
-}
-
-static void put_int(struct pprof *pprof, uint32_t field, uint64_t value)
-{
-	protobuf_clear(&pprof->part);
-	protobuf_int(&pprof->part, field, value);
-	gzip_write(&pprof->gzip, pprof->part.bytes, pprof->part.size);
-}
-
-static void put_value_type(struct pprof *pprof, uint32_t field, const char *type, const char *unit)
-{
-	protobuf_int(&pprof->message, VALUE_TYPE_TYPE, string(pprof, type));
-	protobuf_int(&pprof->message, VALUE_TYPE_UNIT, string(pprof, unit));
-	put_message(pprof, field);
-}
 
 static void put_header(struct pprof *pprof)
 {
@@ -104,58 +52,36 @@ static void put_header(struct pprof *pprof)
 	    "and of its waits for one divides each thread's time, and the samples of a state share "
 	    "that state's time equally.";
 	const struct report *report = pprof->report;
+	struct pprof_encoder *encoder = &pprof->encoder;
 
-	put_value_type(pprof, PROFILE_SAMPLE_TYPE, "samples", "count");
-	put_value_type(pprof, PROFILE_SAMPLE_TYPE, "cpu", "nanoseconds");
-	put_value_type(pprof, PROFILE_SAMPLE_TYPE, "wall", "nanoseconds");
-	put_int(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, string(pprof, "wall"));
-	put_value_type(pprof, PROFILE_PERIOD_TYPE, "wall", "nanoseconds");
-	put_int(pprof, PROFILE_PERIOD, report->profile->period_ns);
-	put_int(pprof, PROFILE_TIME_NANOS, report->profile->start_time_ns);
-	put_int(pprof, PROFILE_DURATION_NANOS, report->profile->duration_ns);
+	pprof_put_type(encoder, PROFILE_SAMPLE_TYPE, "samples", "count");
+	pprof_put_type(encoder, PROFILE_SAMPLE_TYPE, "cpu", "nanoseconds");
+	pprof_put_type(encoder, PROFILE_SAMPLE_TYPE, "wall", "nanoseconds");
+	pprof_put_int(encoder, PROFILE_DEFAULT_SAMPLE_TYPE, pprof_string(encoder, "wall"));
+	pprof_put_type(encoder, PROFILE_PERIOD_TYPE, "wall", "nanoseconds");
+	pprof_put_int(encoder, PROFILE_PERIOD, report->profile->period_ns);
+	pprof_put_int(encoder, PROFILE_TIME_NANOS, report->profile->start_time_ns);
+	pprof_put_int(encoder, PROFILE_DURATION_NANOS, report->profile->duration_ns);
 	for (const char *const *comment = report->comments; comment && *comment; comment++)
-		put_int(pprof, PROFILE_COMMENT, string(pprof, *comment));
-	put_int(pprof, PROFILE_COMMENT, string(pprof, shares));
+		pprof_put_int(encoder, PROFILE_COMMENT, pprof_string(encoder, *comment));
+	pprof_put_int(encoder, PROFILE_COMMENT, pprof_string(encoder, shares));
 }
 
-static uint32_t add_location(struct pprof *pprof, uint32_t location, uint32_t name)
+static void add_location(struct pprof *pprof, uint32_t location)
 {
-	*array_push(pprof->locations, pprof->n_locations, pprof->locations_capacity) =
-	    (struct pprof_location){.location = location, .name = name};
-	return pprof->n_locations;
+	protobuf_varint(&pprof->encoder.packed, pprof_id(&pprof->locations, location));
 }
 
-static uint32_t location_id(struct pprof *pprof, uint32_t location)
+// Adds the location of a frame that has only a name.
+static void add_frame(struct pprof *pprof, const char *name)
 {
-	uint32_t *id = &pprof->location_ids[location];
+	const size_t position =
+	    pprof->report->profile->n_locations + pprof_string(&pprof->encoder, name);
 
-	if (*id == 0)
-		*id = add_location(pprof, location, 0);
-	return *id;
+	protobuf_varint(&pprof->encoder.packed, pprof_id(&pprof->locations, position));
 }
 
-static bool frame_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct pprof *pprof = context;
-
-	return pprof->locations[id - 1].name == *(const uint32_t *)key;
-}
-
-// Returns the location of a frame that has only a name; adds it if it is new.
-static uint32_t frame_location_id(struct pprof *pprof, const char *text)
-{
-	const uint32_t name = string(pprof, text);
-	const uint64_t hash = hash_mix(name, 0);
-	uint32_t id = hash_index_find(&pprof->frame_locations, hash, frame_equal, pprof, &name);
-
-	if (id == HASH_NONE) {
-		id = add_location(pprof, NO_LOCATION, name);
-		hash_index_insert(&pprof->frame_locations, hash, id);
-	}
-	return id;
-}
-
-static void build_wait_locations(struct pprof *pprof, const struct sample *sample)
+static void add_wait_locations(struct pprof *pprof, const struct sample *sample)
 {
 	const struct report *report = pprof->report;
 
@@ -166,12 +92,12 @@ static void build_wait_locations(struct pprof *pprof, const struct sample *sampl
 		    frame_name_wait(&report->profile->waits[wait], report->syscalls, i);
 		if (!name)
 			return;
-		protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
+		add_frame(pprof, name);
 	}
 }
 
 // Those of the labels that are root frames, the outermost last.
-static void build_label_locations(struct pprof *pprof, const struct sample *sample)
+static void add_label_locations(struct pprof *pprof, const struct sample *sample)
 {
 	const struct report *report = pprof->report;
 	size_t n = 0;
@@ -184,114 +110,111 @@ static void build_label_locations(struct pprof *pprof, const struct sample *samp
 		_cleanup_free_ char *name = frame_name_label(
 		    report->profile->labels[sample->labels], report->label_frames[n]);
 		if (name)
-			protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
+			add_frame(pprof, name);
 	}
 }
 
 // Adds the sample's locations, leaf first as everywhere: what the thread waits in, the stack, why
 // the stack is not whole, labels, the thread, the process.
-static void build_sample_locations(struct pprof *pprof, const struct sample *sample)
+static void add_sample_locations(struct pprof *pprof, const struct sample *sample)
 {
 	const struct profile *profile = pprof->report->profile;
 	const struct stack *stack = &profile->stacks[sample->stack];
 	const struct thread *thread = &profile->threads[sample->thread];
 	const enum stack_end end = frame_name_stack_end(stack);
 
-	protobuf_clear(&pprof->packed);
-	build_wait_locations(pprof, sample);
+	add_wait_locations(pprof, sample);
 	for (uint32_t i = 0; i < stack->n_frames; i++)
-		protobuf_varint(&pprof->packed,
-		                location_id(pprof, profile->location_ids[stack->first + i]));
+		add_location(pprof, profile->location_ids[stack->first + i]);
 	if (end != STACK_COMPLETE) {
 		_cleanup_free_ char *name = frame_name_truncated(end);
-		protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
+		add_frame(pprof, name);
 	}
-	build_label_locations(pprof, sample);
+	add_label_locations(pprof, sample);
 	if (pprof->report->thread_roots)
-		protobuf_varint(&pprof->packed,
-		                frame_location_id(pprof, frame_name_thread(thread)));
+		add_frame(pprof, frame_name_thread(thread));
 	if (pprof->report->process_roots) {
 		_cleanup_free_ char *name = frame_name_process(profile, thread);
-		protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
+		add_frame(pprof, name);
 	}
-	protobuf_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->packed);
+	pprof_add_packed(&pprof->encoder, SAMPLE_LOCATION_ID);
 }
 
-// Adds a label with a text, or, if `text` is NULL, with a number. The number must not be 0: without
-// a unit such a label is lost when it is read.
-static void build_label(struct pprof *pprof, const char *key, const char *text, uint64_t number)
+static void add_label(struct pprof *pprof, const char *key, const char *text)
 {
-	protobuf_clear(&pprof->part);
-	protobuf_int(&pprof->part, LABEL_KEY, string(pprof, key));
-	if (text)
-		protobuf_int(&pprof->part, LABEL_STR, string(pprof, text));
-	else
-		protobuf_int(&pprof->part, LABEL_NUM, number);
-	protobuf_message(&pprof->message, SAMPLE_LABEL, &pprof->part);
+	pprof_add_label(&pprof->encoder, key, text, 0);
 }
 
-static void build_wait_labels(struct pprof *pprof, const struct wait *wait)
+static void add_wait_labels(struct pprof *pprof, const struct wait *wait)
 {
 	const char *descriptor = frame_name_descriptor(wait);
 
 	if (wait->syscall != NO_SYSCALL) {
 		_cleanup_free_ char *name = syscall_name(wait->syscall);
-		build_label(pprof, "syscall", name, 0);
+		add_label(pprof, "syscall", name);
 	}
 	if (wait->reason[0])
-		build_label(pprof, "wait", wait->reason, 0);
+		add_label(pprof, "wait", wait->reason);
 	if (descriptor[0])
-		build_label(pprof, "descriptor", descriptor, 0);
+		add_label(pprof, "descriptor", descriptor);
 }
 
-static void build_since_label(struct pprof *pprof, int64_t since_ns)
+static void add_since_label(struct pprof *pprof, int64_t since_ns)
 {
 	const struct profile *profile = pprof->report->profile;
 	char text[TIME_POINT_TEXT_SIZE];
 
 	time_point_format(profile->start_time_ns + since_ns - profile->start_ns, false, text);
-	build_label(pprof, "since", text, 0);
+	add_label(pprof, "since", text);
 }
 
-static void build_own_labels(struct pprof *pprof, const char *labels)
+static void add_own_labels(struct pprof *pprof, const char *labels)
 {
 	struct label label = {0};
 
 	while (labels_next(&labels, &label))
-		build_label(pprof, label.key, label.value, 0);
+		add_label(pprof, label.key, label.value);
+}
+
+// Adds who was sampled.
+static void add_thread_labels(struct pprof *pprof, const struct thread *thread)
+{
+	struct pprof_encoder *encoder = &pprof->encoder;
+	const struct report *report = pprof->report;
+
+	pprof_add_label(encoder, "pid", NULL, thread->pid);
+	if (report->process_roots)
+		add_label(pprof, "process", profile_process_of(report->profile, thread));
+	if (!thread->is_task)
+		pprof_add_label(encoder, "tid", NULL, thread->tid);
+	else if (thread->task_id && report->task_ids)
+		pprof_add_label(encoder, language_task_words()->id, NULL, thread->task_id);
+	add_label(pprof, "thread", thread->name);
 }
 
 static void put_sample(struct pprof *pprof, const struct sample *sample)
 {
-	const struct thread *thread = &pprof->report->profile->threads[sample->thread];
+	const struct profile *profile = pprof->report->profile;
+	struct pprof_encoder *encoder = &pprof->encoder;
 
-	build_sample_locations(pprof, sample);
-	protobuf_clear(&pprof->packed);
-	protobuf_varint(&pprof->packed, sample->count);
-	protobuf_varint(&pprof->packed, sample->cpu_ns);
-	protobuf_varint(&pprof->packed, sample->wall_ns);
-	protobuf_message(&pprof->message, SAMPLE_VALUE, &pprof->packed);
-	build_label(pprof, "pid", NULL, thread->pid);
-	if (pprof->report->process_roots)
-		build_label(pprof, "process", profile_process_of(pprof->report->profile, thread),
-		            0);
-	if (!thread->is_task)
-		build_label(pprof, "tid", NULL, thread->tid);
-	else if (thread->task_id && pprof->report->task_ids)
-		build_label(pprof, language_task_words()->id, NULL, thread->task_id);
-	build_label(pprof, "thread", thread->name, 0);
-	build_label(pprof, "state", thread_state_name(sample->state), 0);
-	build_label(pprof, "kind", wait_kind_name(sample_kind(&pprof->kinds, sample)), 0);
+	add_sample_locations(pprof, sample);
+	protobuf_varint(&encoder->packed, sample->count);
+	protobuf_varint(&encoder->packed, sample->cpu_ns);
+	protobuf_varint(&encoder->packed, sample->wall_ns);
+	pprof_add_packed(encoder, SAMPLE_VALUE);
+	add_thread_labels(pprof, &profile->threads[sample->thread]);
+	add_label(pprof, "state", thread_state_name(sample->state));
+	add_label(pprof, "kind", wait_kind_name(sample_kind(&pprof->kinds, sample)));
 	if (sample->wait != WAIT_NONE)
-		build_wait_labels(pprof, &pprof->report->profile->waits[sample->wait]);
+		add_wait_labels(pprof, &profile->waits[sample->wait]);
 	if (sample->is_one_wait)
-		build_since_label(pprof, sample->since_ns);
+		add_since_label(pprof, sample->since_ns);
 	if (sample->labels != LABELS_NONE)
-		build_own_labels(pprof, pprof->report->profile->labels[sample->labels]);
-	const char *guess = frame_name_guess(&pprof->report->profile->stacks[sample->stack]);
+		add_own_labels(pprof, profile->labels[sample->labels]);
+	const char *guess = frame_name_guess(&profile->stacks[sample->stack]);
 	if (guess)
-		build_label(pprof, "unwound", guess, 0);
-	put_message(pprof, PROFILE_SAMPLE);
+		add_label(pprof, "unwound", guess);
+	pprof_put_message(encoder, PROFILE_SAMPLE);
 }
 
 // True if all that is written of two tasks is the same.
@@ -352,42 +275,47 @@ static bool function_equal(const void *context, uint32_t id, const void *key)
 	       a->start_line == b->start_line;
 }
 
-static uint32_t add_function(struct pprof *pprof, const struct pprof_function *function)
+static uint32_t function_id(struct pprof *pprof, const struct pprof_function *function)
 {
-	const uint64_t hash = hash_mix((uint64_t)function->name << 32 | function->system_name,
-	                               (uint64_t)function->file << 32 | function->start_line);
-	uint32_t id =
+	const uint64_t hash =
+	    hash_mix((uint64_t)function->name << 32 | function->system_name,
+	             (uint64_t)function->file << 32 | (uint32_t)function->start_line);
+	const uint32_t known =
 	    hash_index_find(&pprof->function_index, hash, function_equal, pprof, function);
 
-	if (id != HASH_NONE)
-		return id;
-	*array_push(pprof->functions, pprof->n_functions, pprof->functions_capacity) = *function;
-	id = pprof->n_functions;
-	hash_index_insert(&pprof->function_index, hash, id);
-	return id;
+	if (known != HASH_NONE)
+		return known;
+	struct pprof_function *added =
+	    array_push(pprof->functions, pprof->n_functions, pprof->functions_capacity);
+	*added = *function;
+	added->id = pprof->n_functions;
+	hash_index_insert(&pprof->function_index, hash, (uint32_t)added->id);
+	return (uint32_t)added->id;
 }
 
 static uint32_t symbol_function_id(struct pprof *pprof, const struct function *function)
 {
-	const char *system_name = function->system_name ? function->system_name : "";
+	struct pprof_encoder *encoder = &pprof->encoder;
+	const char *system_name = function->system_name ?: "";
 
 	// pprof takes a name that equals its system name for a raw one, and strips what looks like
 	// parameters from it (pprof internal/symbolizer, demangleSingleFunction).
 	if (strcmp(function->name, system_name) == 0 && strpbrk(system_name, "()<>[]"))
 		system_name = "";
-	return add_function(pprof, &(struct pprof_function){
-	                               .name = string(pprof, function->name),
-	                               .system_name = string(pprof, system_name),
-	                               .file = string(pprof, function->file ? function->file : ""),
-	                               .start_line = function->start_line,
-	                           });
+	return function_id(pprof, &(struct pprof_function){
+	                              .name = pprof_string(encoder, function->name),
+	                              .system_name = pprof_string(encoder, system_name),
+	                              .file = pprof_string(encoder, function->file ?: ""),
+	                              .start_line = function->start_line,
+	                          });
 }
 
-// Returns the function of a frame that the profiler names. Without a system name, pprof takes its
-// name as it is.
-static uint32_t named_function_id(struct pprof *pprof, uint32_t name)
+// Adds the line of a frame that the profiler names. Without a system name, pprof takes its name as
+// it is.
+static void add_named_line(struct pprof *pprof, uint32_t name)
 {
-	return add_function(pprof, &(struct pprof_function){.name = name});
+	pprof_add_line(&pprof->encoder, function_id(pprof, &(struct pprof_function){.name = name}),
+	               0);
 }
 
 static uint32_t mapping_id(struct pprof *pprof, uint32_t module, size_t i)
@@ -397,7 +325,7 @@ static uint32_t mapping_id(struct pprof *pprof, uint32_t module, size_t i)
 
 	if (*id == 0) {
 		*array_push(pprof->mappings, pprof->n_mappings, pprof->mappings_capacity) =
-		    (struct pprof_mapping){.module = item, .mapping = &item->mappings[i]};
+		    (struct used_mapping){.module = item, .mapping = &item->mappings[i]};
 		*id = pprof->n_mappings;
 	}
 	return *id;
@@ -422,16 +350,8 @@ static uint32_t location_mapping(struct pprof *pprof, const struct location *loc
 	return 0;
 }
 
-static void build_line(struct pprof *pprof, uint32_t function_id, uint32_t line)
-{
-	protobuf_clear(&pprof->part);
-	protobuf_int(&pprof->part, LINE_FUNCTION_ID, function_id);
-	protobuf_int(&pprof->part, LINE_LINE, line);
-	protobuf_message(&pprof->message, LOCATION_LINE, &pprof->part);
-}
-
-static void build_symbol_lines(struct pprof *pprof, const struct location_lines *lines,
-                               struct pprof_mapping *mapping)
+static void add_symbol_lines(struct pprof *pprof, const struct location_lines *lines,
+                             struct used_mapping *mapping)
 {
 	const struct symbols *symbols = pprof->report->symbols;
 
@@ -439,7 +359,7 @@ static void build_symbol_lines(struct pprof *pprof, const struct location_lines 
 		const struct line *line = &symbols->lines[lines->first + i];
 		const struct function *function = &symbols->functions[line->function];
 
-		build_line(pprof, symbol_function_id(pprof, function), line->line);
+		pprof_add_line(&pprof->encoder, symbol_function_id(pprof, function), line->line);
 		if (mapping) {
 			mapping->has_files |= function->file && function->file[0] != '\0';
 			mapping->has_lines |= line->line != 0;
@@ -448,7 +368,7 @@ static void build_symbol_lines(struct pprof *pprof, const struct location_lines 
 	}
 }
 
-static void build_sampled_location(struct pprof *pprof, uint32_t id)
+static void add_sampled_location(struct pprof *pprof, uint32_t id)
 {
 	const struct report *report = pprof->report;
 	const struct location *location = &report->profile->locations[id];
@@ -456,43 +376,31 @@ static void build_sampled_location(struct pprof *pprof, uint32_t id)
 	uint64_t address;
 	const uint32_t mapping = location_mapping(pprof, location, &address);
 
-	protobuf_int(&pprof->message, LOCATION_MAPPING_ID, mapping);
-	protobuf_int(&pprof->message, LOCATION_ADDRESS, address);
+	protobuf_int(&pprof->encoder.message, LOCATION_MAPPING_ID, mapping);
+	protobuf_int(&pprof->encoder.message, LOCATION_ADDRESS, address);
 	if (lines->count > 0) {
-		build_symbol_lines(pprof, lines, mapping ? &pprof->mappings[mapping - 1] : NULL);
+		add_symbol_lines(pprof, lines, mapping ? &pprof->mappings[mapping - 1] : NULL);
 		return;
 	}
 	// pprof would show a location without a name as [module], but speedscope drops it.
 	_cleanup_free_ char *name =
 	    frame_name_unresolved(report->modules->items[location->module], location->address);
-	build_line(pprof, named_function_id(pprof, string(pprof, name)), 0);
+	add_named_line(pprof, pprof_string(&pprof->encoder, name));
 }
 
 static void put_locations(struct pprof *pprof)
 {
-	for (size_t i = 0; i < pprof->n_locations; i++) {
-		const struct pprof_location *location = &pprof->locations[i];
+	const size_t n_sampled = pprof->report->profile->n_locations;
 
-		protobuf_int(&pprof->message, LOCATION_ID, i + 1);
-		if (location->location == NO_LOCATION)
-			build_line(pprof, named_function_id(pprof, location->name), 0);
+	for (size_t i = 0; i < pprof->locations.count; i++) {
+		const uint32_t position = pprof->locations.positions[i];
+
+		protobuf_int(&pprof->encoder.message, LOCATION_ID, i + 1);
+		if (position < n_sampled)
+			add_sampled_location(pprof, position);
 		else
-			build_sampled_location(pprof, location->location);
-		put_message(pprof, PROFILE_LOCATION);
-	}
-}
-
-static void put_functions(struct pprof *pprof)
-{
-	for (size_t i = 0; i < pprof->n_functions; i++) {
-		const struct pprof_function *function = &pprof->functions[i];
-
-		protobuf_int(&pprof->message, FUNCTION_ID, i + 1);
-		protobuf_int(&pprof->message, FUNCTION_NAME, function->name);
-		protobuf_int(&pprof->message, FUNCTION_SYSTEM_NAME, function->system_name);
-		protobuf_int(&pprof->message, FUNCTION_FILENAME, function->file);
-		protobuf_int(&pprof->message, FUNCTION_START_LINE, function->start_line);
-		put_message(pprof, PROFILE_FUNCTION);
+			add_named_line(pprof, (uint32_t)(position - n_sampled));
+		pprof_put_message(&pprof->encoder, PROFILE_LOCATION);
 	}
 }
 
@@ -507,36 +415,30 @@ static uint32_t build_id_string(struct pprof *pprof, const struct module *module
 		hex[n++] = digits[module->build_id[i] & 0xf];
 	}
 	hex[n] = '\0';
-	return string(pprof, hex);
+	return pprof_string(&pprof->encoder, hex);
 }
 
-static void put_mappings(struct pprof *pprof)
+static void put_tables(struct pprof *pprof)
 {
+	struct pprof_encoder *encoder = &pprof->encoder;
+
+	put_locations(pprof);
+	for (size_t i = 0; i < pprof->n_functions; i++)
+		pprof_put_function(encoder, &pprof->functions[i]);
 	for (size_t i = 0; i < pprof->n_mappings; i++) {
-		const struct pprof_mapping *mapping = &pprof->mappings[i];
-		struct protobuf *message = &pprof->message;
-
-		protobuf_int(message, MAPPING_ID, i + 1);
-		protobuf_int(message, MAPPING_MEMORY_START, mapping->mapping->start);
-		protobuf_int(message, MAPPING_MEMORY_LIMIT, mapping->mapping->end);
-		protobuf_int(message, MAPPING_FILE_OFFSET, mapping->mapping->file_offset);
-		protobuf_int(message, MAPPING_FILENAME, string(pprof, mapping->module->path));
-		protobuf_int(message, MAPPING_BUILD_ID, build_id_string(pprof, mapping->module));
-		// Says that all locations have names: else pprof would make up others.
-		protobuf_int(message, MAPPING_HAS_FUNCTIONS, true);
-		protobuf_int(message, MAPPING_HAS_FILENAMES, mapping->has_files);
-		protobuf_int(message, MAPPING_HAS_LINE_NUMBERS, mapping->has_lines);
-		protobuf_int(message, MAPPING_HAS_INLINE_FRAMES, mapping->has_inlines);
-		put_message(pprof, PROFILE_MAPPING);
-	}
-}
-
-static void put_strings(struct pprof *pprof)
-{
-	for (size_t i = 0; i < pprof->strings.count; i++) {
-		protobuf_clear(&pprof->part);
-		protobuf_string(&pprof->part, PROFILE_STRING_TABLE, pprof->strings.items[i]);
-		gzip_write(&pprof->gzip, pprof->part.bytes, pprof->part.size);
+		const struct used_mapping *used = &pprof->mappings[i];
+		const struct pprof_mapping mapping = {
+		    .id = i + 1,
+		    .start = used->mapping->start,
+		    .limit = used->mapping->end,
+		    .offset = used->mapping->file_offset,
+		    .file = pprof_string(encoder, used->module->path),
+		    .build_id = build_id_string(pprof, used->module),
+		    // The first says that all locations have names: else pprof would make up
+		    // others.
+		    .has = {true, used->has_files, used->has_lines, used->has_inlines},
+		};
+		pprof_put_mapping(encoder, &mapping);
 	}
 }
 
@@ -562,23 +464,13 @@ static void pprof_init(struct pprof *pprof)
 		n_mappings += modules->items[i]->n_mappings;
 	}
 	pprof->mapping_ids = memory_alloc_zeroed(n_mappings, sizeof(*pprof->mapping_ids));
-	pprof->location_ids =
-	    memory_alloc_zeroed(pprof->report->profile->n_locations, sizeof(*pprof->location_ids));
-	string(pprof, ""); // string_table[0] must be ""
 	add_main_mapping(pprof);
 }
 
 static void pprof_deinit(struct pprof *pprof)
 {
-	gzip_deinit(&pprof->gzip);
 	sample_kinds_deinit(&pprof->kinds);
-	protobuf_deinit(&pprof->message);
-	protobuf_deinit(&pprof->part);
-	protobuf_deinit(&pprof->packed);
-	string_table_deinit(&pprof->strings);
-	free(pprof->locations);
-	free(pprof->location_ids);
-	hash_index_deinit(&pprof->frame_locations);
+	pprof_ids_deinit(&pprof->locations);
 	free(pprof->functions);
 	hash_index_deinit(&pprof->function_index);
 	free(pprof->mappings);
@@ -591,7 +483,7 @@ static void pprof_deinit(struct pprof *pprof)
 static struct error *write_pprof(const struct report *report, FILE *stream)
 {
 	_cleanup_free_ struct pprof *pprof = memory_alloc_zeroed(1, sizeof(*pprof));
-	struct error *error = gzip_init(&pprof->gzip, stream);
+	struct error *error = pprof_encoder_init(&pprof->encoder, stream);
 
 	if (error)
 		return error;
@@ -599,11 +491,8 @@ static struct error *write_pprof(const struct report *report, FILE *stream)
 	pprof_init(pprof);
 	put_header(pprof);
 	put_samples(pprof, stream);
-	put_locations(pprof);
-	put_functions(pprof);
-	put_mappings(pprof);
-	put_strings(pprof);
-	gzip_finish(&pprof->gzip);
+	put_tables(pprof);
+	pprof_encoder_finish(&pprof->encoder);
 	pprof_deinit(pprof);
 	return NULL;
 }
