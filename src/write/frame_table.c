@@ -130,7 +130,7 @@ static void push_unresolved(struct frame_table *table, const struct module *modu
 	push_frame(table, &function, 0);
 }
 
-static const struct frame_list *location_frames(struct frame_table *table, uint32_t id)
+static void add_location(struct frame_table *table, uint32_t id)
 {
 	const struct report *report = table->report;
 	const struct location *location = &report->profile->locations[id];
@@ -139,7 +139,7 @@ static const struct frame_list *location_frames(struct frame_table *table, uint3
 	struct frame_list *list = &table->locations[id];
 
 	if (list->count > 0)
-		return list;
+		return;
 	list->first = table->n_ids;
 	for (uint32_t i = lines->count; i-- > 0;)
 		push_line(table, &report->symbols->lines[lines->first + i], module,
@@ -147,17 +147,16 @@ static const struct frame_list *location_frames(struct frame_table *table, uint3
 	if (lines->count == 0)
 		push_unresolved(table, module, location->address);
 	list->count = (uint32_t)(table->n_ids - list->first);
-	return list;
 }
 
-static const struct frame_list *wait_frames(struct frame_table *table, uint32_t id)
+static void add_wait(struct frame_table *table, uint32_t id)
 {
 	const struct report *report = table->report;
 	struct frame_list *list = &table->waits[id];
 	size_t n = 0;
 
 	if (id == WAIT_NONE || list->count > 0)
-		return list;
+		return;
 	list->first = table->n_ids;
 	for (char *name; (name = frame_name_wait(&report->profile->waits[id], report->syscalls, n));
 	     n++)
@@ -169,60 +168,112 @@ static const struct frame_list *wait_frames(struct frame_table *table, uint32_t 
 		*b = frame;
 	}
 	list->count = (uint32_t)n;
-	return list;
 }
 
 // Those of the set's labels that are root frames.
-static const struct frame_list *label_frames(struct frame_table *table, uint32_t id)
+static void add_labels(struct frame_table *table, uint32_t id)
 {
 	const struct report *report = table->report;
 	struct frame_list *list = &table->labels[id];
 
 	if (id == LABELS_NONE || !report->label_frames || list->count > 0)
-		return list;
+		return;
 	list->first = table->n_ids;
 	for (const char *const *key = report->label_frames; *key; key++) {
 		char *name = frame_name_label(report->profile->labels[id], *key);
 		if (name)
-			push_named(table, name, FRAME_CODE);
+			push_named(table, name, FRAME_LABEL);
 	}
 	list->count = (uint32_t)(table->n_ids - list->first);
-	return list;
 }
 
-static const struct frame_list *end_frames(struct frame_table *table, enum stack_end end)
+static void add_end(struct frame_table *table, enum stack_end end)
 {
 	struct frame_list *list = &table->ends[end];
 
 	if (end == STACK_COMPLETE || list->count > 0)
-		return list;
+		return;
 	list->first = table->n_ids;
 	push_named(table, frame_name_truncated(end), FRAME_END);
 	list->count = 1;
-	return list;
 }
 
-static size_t append(struct frame_table *table, size_t n, const struct frame_list *list)
+void frame_table_add(struct frame_table *table, const struct sample *sample)
 {
-	table->stack =
-	    memory_grow(table->stack, &table->stack_capacity, n + list->count, sizeof(uint32_t));
-	if (list->count)
-		memcpy(table->stack + n, table->ids + list->first, list->count * sizeof(uint32_t));
-	return n + list->count;
+	const struct profile *profile = table->report->profile;
+	const struct stack *stack = &profile->stacks[sample->stack];
+
+	add_labels(table, sample->labels);
+	add_end(table, frame_name_stack_end(stack));
+	for (uint32_t i = stack->n_frames; i-- > 0;)
+		add_location(table, profile->location_ids[stack->first + i]);
+	add_wait(table, sample_leaf_wait(profile, sample));
+}
+
+struct frame_walk frame_walk_begin(const struct frame_table *table, const struct sample *sample)
+{
+	const struct profile *profile = table->report->profile;
+	const struct stack *stack = &profile->stacks[sample->stack];
+
+	return (struct frame_walk){
+	    .table = table,
+	    .locations = stack->n_frames ? profile->location_ids + stack->first : NULL,
+	    .n_locations = stack->n_frames,
+	    .labels = sample->labels,
+	    .end = frame_name_stack_end(stack),
+	    .wait = sample_leaf_wait(profile, sample),
+	};
+}
+
+// Returns the frames of the walk's part: labels, the stack's end, its locations, the wait. NULL:
+// there are no more parts.
+static const struct frame_list *frames_of_part(const struct frame_walk *walk)
+{
+	enum { LABELS, END, FIRST_LOCATION };
+	const struct frame_table *table = walk->table;
+
+	if (walk->part == LABELS)
+		return &table->labels[walk->labels];
+	if (walk->part == END)
+		return &table->ends[walk->end];
+	const uint32_t i = walk->part - FIRST_LOCATION;
+	if (i < walk->n_locations)
+		return &table->locations[walk->locations[walk->n_locations - 1 - i]];
+	return i == walk->n_locations ? &table->waits[walk->wait] : NULL;
+}
+
+bool frame_walk_next(struct frame_walk *walk, uint32_t *ret_frame)
+{
+	const struct frame_list *list;
+
+	for (; (list = frames_of_part(walk)); walk->part++, walk->n_read = 0)
+		if (walk->n_read < list->count) {
+			*ret_frame = walk->table->ids[list->first + walk->n_read++];
+			return true;
+		}
+	return false;
+}
+
+void frame_walk_skip_common(struct frame_walk *a, struct frame_walk *b)
+{
+	const struct frame_list *list;
+
+	while ((list = frames_of_part(a)) && list == frames_of_part(b)) {
+		a->part++;
+		b->part++;
+	}
 }
 
 const uint32_t *frame_table_stack(struct frame_table *table, const struct sample *sample,
                                   size_t *ret_count)
 {
-	const struct profile *profile = table->report->profile;
-	const struct stack *stack = &profile->stacks[sample->stack];
-	size_t n = append(table, 0, label_frames(table, sample->labels));
+	uint32_t frame;
+	size_t n = 0;
 
-	n = append(table, n, end_frames(table, frame_name_stack_end(stack)));
-	for (uint32_t i = stack->n_frames; i-- > 0;)
-		n = append(table, n,
-		           location_frames(table, profile->location_ids[stack->first + i]));
-	n = append(table, n, wait_frames(table, sample_leaf_wait(profile, sample)));
+	frame_table_add(table, sample);
+	struct frame_walk walk = frame_walk_begin(table, sample);
+	while (frame_walk_next(&walk, &frame))
+		*array_push(table->stack, n, table->stack_capacity) = frame;
 	*ret_count = n;
 	return table->stack;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// frame_table: the frames of a profile's stacks, each once, as the formats that show time write
-// them: inlined calls, what a thread waits in, and where a stack ends are frames, too.
+// frame_table: the frames of a profile's stacks, each once, as all formats but pprof write them:
+// inlined calls, what a thread waits in, where a stack ends, and labels are frames, too.
 #pragma once
 
 #include <stdbool.h>
@@ -18,6 +18,7 @@ enum frame_kind {
 	FRAME_INLINED,
 	FRAME_KERNEL, // a frame of what the thread waits in
 	FRAME_END,    // says why the stack does not reach the thread's root
+	FRAME_LABEL,  // a label as root frame
 };
 
 struct frame_function {
@@ -58,7 +59,27 @@ struct frame_table {
 void frame_table_init(struct frame_table *table, const struct report *report);
 void frame_table_deinit(struct frame_table *table);
 
-// Returns the frames of the sample, root first, at least one; valid until the next call.
+// Adds the frames of the sample.
+void frame_table_add(struct frame_table *table, const struct sample *sample);
+
+// Goes through the frames of a sample that was added, root first; there is at least one.
+struct frame_walk {
+	const struct frame_table *table;
+	const uint32_t *locations; // leaf first
+	uint32_t n_locations, labels, wait;
+	enum stack_end end;
+	uint32_t part, n_read; // of the part's frames
+};
+
+struct frame_walk frame_walk_begin(const struct frame_table *table, const struct sample *sample);
+
+// Returns false behind the last frame.
+bool frame_walk_next(struct frame_walk *walk, uint32_t *ret_frame);
+
+// Goes past what both begin with; they are of the same table.
+void frame_walk_skip_common(struct frame_walk *a, struct frame_walk *b);
+
+// Adds the frames of the sample and returns them, root first; valid until the next call.
 const uint32_t *frame_table_stack(struct frame_table *table, const struct sample *sample,
                                   size_t *ret_count);
 

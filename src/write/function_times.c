@@ -96,7 +96,7 @@ static const struct members *members_of(struct collector *collector, uint32_t sa
 		const struct frame_table *table = &collector->frames;
 		const struct frame_function *function =
 		    &table->functions[table->frames[stack[i]].function];
-		if (function->kind != FRAME_CODE && function->kind != FRAME_INLINED)
+		if (function->kind == FRAME_KERNEL || function->kind == FRAME_END)
 			continue;
 		const uint32_t id = name_function(collector, function, i);
 		if (!has_id(collector, members->first, id))

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include "selection.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-#include "frame_name.h"
+#include "frame_table.h"
 #include "labels.h"
 #include "memory.h"
-#include "module.h"
 #include "profile.h"
-#include "symbolize.h"
 #include "syscall_name.h"
+#include "writer.h"
 
-// What was found out about a location, wait or set of labels, each of which is looked at once.
+// What was found out about a frame's name or a set of labels, each of which is looked at once.
 enum { LOOKED_AT = 1, IN_FOCUS = 2, IGNORED = 4, HAS_LABELS = 8 };
 
 struct selector {
 	const struct selection *selection;
 	const struct profile *profile;
-	const struct modules *modules;
-	const struct symbols *symbols;
-	bool syscalls;
-	unsigned char *locations, *waits, *labels; // those bits, of each
+	struct frame_table frames;
+	unsigned char *names; // those bits, of each string of the frames
+	size_t n_names, names_capacity;
+	unsigned char *labels; // likewise, of each set
 };
 
 static bool matches(const struct selection *selection, enum selection_regex which, const char *text)
@@ -40,53 +39,27 @@ static unsigned char look_at_name(const struct selector *selector, const char *n
 	return bits;
 }
 
-static unsigned char look_at_location(const struct selector *selector, uint32_t id)
+static unsigned char look_at_frame(struct selector *selector, uint32_t frame)
 {
-	const struct location_lines *lines = &selector->symbols->locations[id];
-	const struct location *location = &selector->profile->locations[id];
-	unsigned char *bits = &selector->locations[id];
+	const struct frame_table *frames = &selector->frames;
+	const uint32_t name = frames->functions[frames->frames[frame].function].name;
 
-	if (*bits & LOOKED_AT)
-		return *bits;
-	for (uint32_t i = 0; i < lines->count; i++) {
-		const struct line *line = &selector->symbols->lines[lines->first + i];
-		*bits |= look_at_name(selector, selector->symbols->functions[line->function].name);
-	}
-	if (lines->count == 0) {
-		_cleanup_free_ char *name = frame_name_unresolved(
-		    selector->modules->items[location->module], location->address);
-		*bits |= look_at_name(selector, name);
-	}
+	while (selector->n_names <= name)
+		*array_push(selector->names, selector->n_names, selector->names_capacity) = 0;
+	unsigned char *bits = &selector->names[name];
+	if (!*bits)
+		*bits = look_at_name(selector, frame_table_string(frames, name));
 	return *bits;
 }
 
-static unsigned char look_at_wait(const struct selector *selector, uint32_t id)
+static bool frames_match(struct selector *selector, const struct sample *sample)
 {
-	unsigned char *bits = &selector->waits[id];
+	unsigned char bits = 0;
+	size_t n;
+	const uint32_t *frames = frame_table_stack(&selector->frames, sample, &n);
 
-	for (size_t i = 0; id != WAIT_NONE && !(*bits & LOOKED_AT); i++) {
-		_cleanup_free_ char *name =
-		    frame_name_wait(&selector->profile->waits[id], selector->syscalls, i);
-		if (!name)
-			break;
-		*bits |= look_at_name(selector, name) & ~LOOKED_AT;
-	}
-	return *bits |= LOOKED_AT;
-}
-
-static bool frames_match(const struct selector *selector, const struct sample *sample)
-{
-	const struct stack *stack = &selector->profile->stacks[sample->stack];
-	const enum stack_end end = frame_name_stack_end(stack);
-	const uint32_t *ids = selector->profile->location_ids + stack->first;
-	unsigned char bits = look_at_wait(selector, sample_leaf_wait(selector->profile, sample));
-
-	for (uint32_t i = 0; i < stack->n_frames; i++)
-		bits |= look_at_location(selector, ids[i]);
-	if (end != STACK_COMPLETE) {
-		_cleanup_free_ char *name = frame_name_truncated(end);
-		bits |= look_at_name(selector, name);
-	}
+	for (size_t i = 0; i < n; i++)
+		bits |= look_at_frame(selector, frames[i]);
 	if (bits & IGNORED)
 		return false;
 	return bits & IN_FOCUS || !selector->selection->regexes[SELECTION_FOCUS];
@@ -129,7 +102,7 @@ static bool labels_match(const struct selector *selector, uint32_t id)
 	return *bits & HAS_LABELS;
 }
 
-static bool is_selected(const struct selector *selector, const struct sample *sample)
+static bool is_selected(struct selector *selector, const struct sample *sample)
 {
 	const struct selection *selection = selector->selection;
 	const char *thread = selector->profile->threads[sample->thread].name;
@@ -151,21 +124,15 @@ bool *selection_apply(const struct selection *selection, const struct profile *p
                       const struct modules *modules, const struct symbols *symbols, bool syscalls)
 {
 	bool *selected = memory_alloc_zeroed(profile->n_samples + 1, sizeof(*selected));
-	_cleanup_free_ unsigned char *locations = memory_alloc_zeroed(profile->n_locations + 1, 1);
-	_cleanup_free_ unsigned char *waits = memory_alloc_zeroed(profile->n_waits + 1, 1);
 	_cleanup_free_ unsigned char *labels = memory_alloc_zeroed(profile->n_labels + 1, 1);
-	const struct selector selector = {
-	    .selection = selection,
-	    .profile = profile,
-	    .modules = modules,
-	    .symbols = symbols,
-	    .syscalls = syscalls,
-	    .locations = locations,
-	    .waits = waits,
-	    .labels = labels,
-	};
+	const struct report report = {
+	    .profile = profile, .modules = modules, .symbols = symbols, .syscalls = syscalls};
+	struct selector selector = {.selection = selection, .profile = profile, .labels = labels};
 
+	frame_table_init(&selector.frames, &report);
 	for (size_t i = 0; i < profile->n_samples; i++)
 		selected[i] = is_selected(&selector, &profile->samples[i]);
+	frame_table_deinit(&selector.frames);
+	free(selector.names);
 	return selected;
 }

@@ -2,8 +2,8 @@
 // Folded stacks, one line each: root;...;leaf COUNT, which flamegraph.pl, inferno and speedscope
 // read. Lines are merged and sorted (as LC_ALL=C sort), so that equal profiles make equal files.
 //
-// A line is never held as text but as a stack's number: its bytes come from the frames' names while
-// lines are compared and written.
+// A line is never held as text: its bytes come from the frames' names while lines are compared and
+// written.
 #include "writer.h"
 
 #include <inttypes.h>
@@ -11,41 +11,28 @@
 #include <string.h>
 
 #include "frame_name.h"
+#include "frame_table.h"
 #include "memory.h"
-#include "module.h"
 #include "profile.h"
 #include "string_table.h"
-#include "symbolize.h"
 #include "text.h"
 
 enum { MAX_COUNT_CHARACTERS = 24 };
 
 #define NO_FRAME UINT32_MAX
 
-// The frames of one location or wait, outermost first.
-struct location_frames {
-	size_t first;
-	uint32_t count; // 0: not looked up yet, or a wait without frames
-};
-
 struct folded_line {
-	uint32_t stack;
-	uint32_t wait;
+	struct frame_walk frames;
 	uint32_t process_frame; // string, or NO_FRAME
 	uint32_t thread_frame;
-	uint32_t labels;
 	uint64_t count;
 };
 
 struct folded {
 	const struct report *report;
+	struct frame_table frames;
 	struct string_table names; // of frames, as written
-	uint32_t *frame_ids;       // strings
-	size_t n_frame_ids, frame_ids_capacity;
-	struct location_frames *locations; // by the profile's location
-	struct location_frames *waits;     // by its wait
-	struct location_frames *labels;    // by its set of labels: those that are root frames
-	uint32_t end_frames[N_STACK_ENDS]; // strings
+	uint32_t *frame_names;     // strings, by frame
 	struct folded_line *lines;
 	size_t n_lines, lines_capacity;
 	bool compare_counts; // compare the counts too, as they are final
@@ -93,102 +80,35 @@ static uint32_t root_frame(struct folded *folded, char *name)
 	return frame_string(folded, name);
 }
 
-static const char *base_name(const char *path)
+// Returns the name of a frame: "function (file.c:12)_[i]". The palettes of flamegraph.pl and
+// inferno know the suffix of inlined calls.
+static char *frame_text(const struct folded *folded, const struct frame *frame)
 {
-	const char *slash = strrchr(path, '/');
+	const struct frame_table *table = &folded->frames;
+	const struct frame_function *function = &table->functions[frame->function];
+	const char *name = frame_table_string(table, function->name);
+	const char *file = text_base_name(frame_table_string(table, function->file));
+	const char *suffix = function->kind == FRAME_INLINED ? "_[i]" : "";
 
-	return slash && slash[1] ? slash + 1 : path;
+	if (!folded->report->lines || file[0] == '\0')
+		return memory_printf("%s%s", name, suffix);
+	if (frame->line == 0)
+		return memory_printf("%s (%s)%s", name, file, suffix);
+	return memory_printf("%s (%s:%" PRIu32 ")%s", name, file, frame->line, suffix);
 }
 
-// Adds the frame of a line: "function (file.c:12)_[i]". The palettes of flamegraph.pl and inferno
-// know the suffix of inlined calls.
-static uint32_t line_frame(struct folded *folded, const struct line *line, bool inlined)
+static void name_frames(struct folded *folded)
 {
-	const struct function *function = &folded->report->symbols->functions[line->function];
-	const char *suffix = inlined ? "_[i]" : "";
-	const bool has_file = function->file && function->file[0] != '\0';
+	const struct frame_table *table = &folded->frames;
 
-	if (!folded->report->lines || !has_file)
-		return frame_string(folded, memory_printf("%s%s", function->name, suffix));
-	const char *file = base_name(function->file);
-	if (line->line == 0)
-		return frame_string(folded,
-		                    memory_printf("%s (%s)%s", function->name, file, suffix));
-	return frame_string(folded, memory_printf("%s (%s:%" PRIu32 ")%s", function->name, file,
-	                                          line->line, suffix));
-}
-
-static void push_frame(struct folded *folded, uint32_t frame)
-{
-	*array_push(folded->frame_ids, folded->n_frame_ids, folded->frame_ids_capacity) = frame;
-}
-
-static void look_up_location(struct folded *folded, uint32_t id)
-{
-	const struct report *report = folded->report;
-	const struct location *location = &report->profile->locations[id];
-	const struct location_lines *lines = &report->symbols->locations[id];
-	struct location_frames *frames = &folded->locations[id];
-
-	if (frames->count > 0)
-		return;
-	frames->first = folded->n_frame_ids;
-	frames->count = lines->count ? lines->count : 1;
-	for (uint32_t i = lines->count; i-- > 0;)
-		push_frame(folded, line_frame(folded, &report->symbols->lines[lines->first + i],
-		                              i + 1 < lines->count));
-	if (lines->count == 0) {
-		const struct module *module = report->modules->items[location->module];
-		char *name = frame_name_unresolved(module, location->address);
-		push_frame(folded, frame_string(folded, name));
+	folded->frame_names = memory_alloc_zeroed(table->n_frames + 1, sizeof(uint32_t));
+	for (size_t i = 0; i < table->n_frames; i++) {
+		const struct frame *frame = &table->frames[i];
+		char *text = frame_text(folded, frame);
+		folded->frame_names[i] = table->functions[frame->function].kind == FRAME_LABEL
+		                             ? root_frame(folded, text)
+		                             : frame_string(folded, text);
 	}
-}
-
-static void look_up_waits(struct folded *folded)
-{
-	const struct report *report = folded->report;
-
-	for (size_t i = 1; i < report->profile->n_waits; i++) {
-		const struct wait *wait = &report->profile->waits[i];
-		struct location_frames *frames = &folded->waits[i];
-		char *name;
-
-		while ((name = frame_name_wait(wait, report->syscalls, frames->count))) {
-			push_frame(folded, frame_string(folded, name));
-			frames->count++;
-		}
-		frames->first = folded->n_frame_ids - frames->count;
-		for (uint32_t j = 0; j < frames->count / 2; j++) {
-			uint32_t *a = &folded->frame_ids[frames->first + j];
-			uint32_t *b = &folded->frame_ids[folded->n_frame_ids - 1 - j];
-			const uint32_t inner = *a;
-			*a = *b;
-			*b = inner;
-		}
-	}
-}
-
-static void look_up_labels(struct folded *folded)
-{
-	const struct report *report = folded->report;
-	const char *const none[] = {NULL}, *const *keys = report->label_frames ?: none;
-
-	for (size_t i = 1; i < report->profile->n_labels; i++) {
-		struct location_frames *frames = &folded->labels[i];
-		frames->first = folded->n_frame_ids;
-		for (size_t k = 0; keys[k]; k++) {
-			char *name = frame_name_label(report->profile->labels[i], keys[k]);
-			if (name)
-				push_frame(folded, root_frame(folded, name));
-		}
-		frames->count = (uint32_t)(folded->n_frame_ids - frames->first);
-	}
-}
-
-static void look_up_stack(struct folded *folded, const struct stack *stack)
-{
-	for (uint32_t i = 0; i < stack->n_frames; i++)
-		look_up_location(folded, folded->report->profile->location_ids[stack->first + i]);
 }
 
 static void collect_lines(struct folded *folded)
@@ -202,12 +122,10 @@ static void collect_lines(struct folded *folded)
 
 		if ((report->selected && !report->selected[i]) || sample->count == 0)
 			continue;
-		look_up_stack(folded, &profile->stacks[sample->stack]);
+		frame_table_add(&folded->frames, sample);
 		*array_push(folded->lines, folded->n_lines,
 		            folded->lines_capacity) = (struct folded_line){
-		    .stack = sample->stack,
-		    .wait = sample_leaf_wait(profile, sample),
-		    .labels = sample->labels,
+		    .frames = frame_walk_begin(&folded->frames, sample),
 		    .process_frame = report->process_roots
 		                         ? root_frame(folded, frame_name_process(profile, thread))
 		                         : NO_FRAME,
@@ -223,32 +141,18 @@ static void collect_lines(struct folded *folded)
 // Goes through the frames of a line, root first.
 struct frame_reader {
 	const struct folded *folded;
-	const struct stack *stack;
-	uint32_t process_frame; // NO_FRAME: none, or already read; likewise the next two
+	uint32_t process_frame; // NO_FRAME: none, or already read
 	uint32_t thread_frame;
-	uint32_t end_frame;
-	uint32_t n_locations; // still to be read, wholly or in part
-	uint32_t n_read;      // frames already read of the current location
-	const struct location_frames *wait;
-	uint32_t n_wait_read; // frames already read of the wait
-	const struct location_frames *labels;
-	uint32_t n_labels_read; // likewise
+	struct frame_walk walk;
 };
 
 static struct frame_reader frame_reader(const struct folded *folded, const struct folded_line *line)
 {
-	const struct stack *stack = &folded->report->profile->stacks[line->stack];
-	const enum stack_end end = frame_name_stack_end(stack);
-
 	return (struct frame_reader){
 	    .folded = folded,
-	    .stack = stack,
 	    .process_frame = line->process_frame,
 	    .thread_frame = line->thread_frame,
-	    .end_frame = end == STACK_COMPLETE ? NO_FRAME : folded->end_frames[end],
-	    .n_locations = stack->n_frames,
-	    .wait = &folded->waits[line->wait],
-	    .labels = &folded->labels[line->labels],
+	    .walk = line->frames,
 	};
 }
 
@@ -260,40 +164,19 @@ static const char *take_frame(struct frame_reader *reader, uint32_t *frame)
 	return name;
 }
 
-// Returns the next of the frames, of which *n were read; NULL: there are no more.
-static const char *next_of(const struct folded *folded, const struct location_frames *frames,
-                           uint32_t *n)
-{
-	return *n < frames->count ? folded->names.items[folded->frame_ids[frames->first + (*n)++]]
-	                          : NULL;
-}
-
 // Returns the next frame's name, or NULL after the leaf. Equal names are the same pointer.
 static const char *next_frame(struct frame_reader *reader)
 {
 	const struct folded *folded = reader->folded;
+	uint32_t frame;
 
 	if (reader->process_frame != NO_FRAME)
 		return take_frame(reader, &reader->process_frame);
 	if (reader->thread_frame != NO_FRAME)
 		return take_frame(reader, &reader->thread_frame);
-	const char *label = next_of(folded, reader->labels, &reader->n_labels_read);
-	if (label)
-		return label;
-	if (reader->end_frame != NO_FRAME)
-		return take_frame(reader, &reader->end_frame);
-	if (reader->n_locations == 0)
-		return next_of(folded, reader->wait, &reader->n_wait_read);
-	const size_t leaf_first = reader->stack->first + reader->n_locations - 1;
-	const uint32_t location = folded->report->profile->location_ids[leaf_first];
-	const struct location_frames *frames = &folded->locations[location];
-	const uint32_t frame = folded->frame_ids[frames->first + reader->n_read];
-
-	if (++reader->n_read == frames->count) {
-		reader->n_locations--;
-		reader->n_read = 0;
-	}
-	return folded->names.items[frame];
+	return frame_walk_next(&reader->walk, &frame)
+	           ? folded->names.items[folded->frame_names[frame]]
+	           : NULL;
 }
 
 // Goes through the bytes of a line from the middle of a frame on: names with ';' between them, and
@@ -338,6 +221,8 @@ static int compare_lines(const void *a_pointer, const void *b_pointer, void *con
 	struct frame_reader b_frames = frame_reader(context, b);
 	const char *a_name, *b_name;
 
+	if (a->process_frame == b->process_frame && a->thread_frame == b->thread_frame)
+		frame_walk_skip_common(&a_frames.walk, &b_frames.walk);
 	do {
 		a_name = next_frame(&a_frames);
 		b_name = next_frame(&b_frames);
@@ -399,24 +284,16 @@ static struct error *write_folded(const struct report *report, FILE *stream)
 {
 	struct folded folded = {.report = report};
 
-	folded.locations =
-	    memory_alloc_zeroed(report->profile->n_locations, sizeof(*folded.locations));
-	folded.waits = memory_alloc_zeroed(report->profile->n_waits + 1, sizeof(*folded.waits));
-	folded.labels = memory_alloc_zeroed(report->profile->n_labels + 1, sizeof(*folded.labels));
-	look_up_waits(&folded);
-	look_up_labels(&folded);
-	for (enum stack_end end = 0; end < N_STACK_ENDS; end++)
-		folded.end_frames[end] = frame_string(&folded, frame_name_truncated(end));
+	frame_table_init(&folded.frames, report);
 	collect_lines(&folded);
+	name_frames(&folded);
 	merge_and_sort_lines(&folded);
 	for (size_t i = 0; i < folded.n_lines && !ferror(stream); i++)
 		put_line(&folded, &folded.lines[i], stream);
 
+	frame_table_deinit(&folded.frames);
 	string_table_deinit(&folded.names);
-	free(folded.frame_ids);
-	free(folded.locations);
-	free(folded.waits);
-	free(folded.labels);
+	free(folded.frame_names);
 	free(folded.lines);
 	return NULL;
 }
