@@ -71,6 +71,7 @@ static uint32_t add(struct call_tree *tree, struct explanation *explanation,
 
 struct finder {
 	const struct profile *profile;
+	const uint8_t *rules;
 	struct call_tree tree;
 	uint32_t *ids; // of each sample's innermost call
 };
@@ -82,40 +83,51 @@ static bool is_below(const struct call *calls, uint32_t id, uint32_t outer)
 	return id == outer;
 }
 
-// Returns how many threads have been in the task elsewhere than in that call.
-static uint64_t count_others(const struct finder *finder, uint32_t task, uint32_t id)
+// True if the sample's thread is in the task, does not wait in that call, and is not idle.
+static bool has_place(const struct finder *finder, size_t i, uint32_t task, uint32_t id)
 {
-	const struct profile *profile = finder->profile;
 	const struct call *calls = finder->tree.calls;
-	_cleanup_free_ bool *seen = memory_alloc_zeroed(profile->n_threads + 1, sizeof(*seen));
-	uint64_t n = 0;
 
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const uint32_t thread = profile->samples[i].thread;
-		if (!finder->ids[i] || seen[thread] || is_below(calls, finder->ids[i], id) ||
-		    !is_below(calls, finder->ids[i], task))
-			continue;
-		seen[thread] = true;
-		n++;
-	}
-	return n;
+	return finder->ids[i] && finder->rules[i] != RULE_IDLE &&
+	       is_below(calls, finder->ids[i], task) && !is_below(calls, finder->ids[i], id);
 }
 
-// True if the call is in a task at which always the same number of threads go on, but not always
-// the same threads: they take turns.
+// True if, of the threads that wait in that call, always the same number go on with the task
+// meanwhile, but not always the same threads: they take turns.
+static bool takes_turns(const struct finder *finder, uint32_t task, uint32_t id)
+{
+	enum { WAITS = 1, HAS_PLACE = 2 };
+	const struct profile *profile = finder->profile;
+	_cleanup_free_ uint8_t *seen = memory_alloc_zeroed(profile->n_threads + 1, 1);
+	double others = 0;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (finder->ids[i] && is_below(finder->tree.calls, finder->ids[i], id))
+			seen[profile->samples[i].thread] = WAITS;
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		if (!seen[sample->thread] || !has_place(finder, i, task, id))
+			continue;
+		n += seen[sample->thread] == WAITS;
+		seen[sample->thread] = HAS_PLACE;
+		others += (double)sample->wall_ns / (double)profile->duration_ns;
+	}
+	const uint64_t places = (uint64_t)(others + 0.5);
+	const double off = 100 * (others - (double)places);
+	return places > 0 && off <= MAX_OFF_PERCENT && off >= -MAX_OFF_PERCENT && n > places + 1;
+}
+
 static bool is_in_task(const struct finder *finder, uint32_t id)
 {
 	const struct call *calls = finder->tree.calls;
-	const double all_ns = (double)finder->profile->duration_ns;
+	const double least_ns =
+	    (100 - MAX_OFF_PERCENT) * (double)finder->profile->duration_ns / 100;
 
-	for (uint32_t task = calls[id].parent; calls[task].parent; task = calls[task].parent) {
-		const double others = (calls[task].ns - calls[id].ns) / (all_ns ?: 1);
-		const uint64_t places = (uint64_t)(others + 0.5);
-		const double off = others - (double)places;
-		if (places > 0 && off * 100 <= MAX_OFF_PERCENT && off * 100 >= -MAX_OFF_PERCENT &&
-		    count_others(finder, task, id) > places + 1)
+	for (uint32_t task = calls[id].parent; calls[task].parent; task = calls[task].parent)
+		if (least_ns > 0 && calls[task].ns - calls[id].ns >= least_ns &&
+		    takes_turns(finder, task, id))
 			return true;
-	}
 	return false;
 }
 
@@ -146,6 +158,7 @@ void held_tasks_find(struct explanation *explanation, uint8_t *rules)
 	const struct profile *profile = explanation->report->profile;
 	struct finder finder = {
 	    .profile = profile,
+	    .rules = rules,
 	    .ids = memory_alloc_zeroed(profile->n_samples + 1, sizeof(*finder.ids)),
 	};
 	struct call_tree *tree = &finder.tree;
