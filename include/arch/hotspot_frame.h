@@ -19,7 +19,8 @@ enum {
 
 	HOTSPOT_MAX_PUSHED = 7, // words that compiled code pushes beyond its frame, for a while
 
-	HOTSPOT_TOP_BYTES = 64, // of code around a pc, which is in the middle
+	HOTSPOT_TOP_BYTES = 64,      // of code around a pc, which is in the middle
+	HOTSPOT_ADAPTER_BYTES = 128, // of code before a pc
 };
 
 // The register with the address of the current bytecode, while the interpreter runs. While it makes
@@ -38,6 +39,10 @@ struct hotspot_top {
 // not whole before some place behind the pc.
 void hotspot_frame_top(const uint8_t code[HOTSPOT_TOP_BYTES], uint64_t before, bool is_early,
                        uint32_t frame_bytes, struct hotspot_top *ret);
+
+// True if the code before the pc has made room of that many bytes below SP, for arguments of a
+// method that is interpreted. The caller's SP is in the register of the bytecode then.
+bool hotspot_frame_made_room(const uint8_t code[HOTSPOT_ADAPTER_BYTES], uint64_t bytes);
 
 // A register that the stub through which C++ calls Java has saved, from where the frame pointer
 // points to.

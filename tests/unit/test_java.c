@@ -389,6 +389,15 @@ static void test_stubs(void **state)
 	put_word(&world, sp, at(&world, JAVA_IMAGE_RETURN));
 	assert_int_equal(step(&world, false), JAVA_STEP_DONE);
 	assert_frame(&world, at(&world, JAVA_IMAGE_RETURN), sp + 8, 0x99);
+	// It has copied arguments there: mov %rsp, %r13; sub $0x20, %rsp.
+	memcpy(world.image.bytes + JAVA_IMAGE_FRAMELESS - 16, "\x4c\x8b\xec\x48\x83\xec\x20", 7);
+	for (uint32_t moved = 0x20; moved <= 0x28; moved += 8) {
+		set_frame(&world, JAVA_IMAGE_FRAMELESS, sp, 0x99);
+		registers_set(&world.registers, hotspot_frame_bytecode, at(&world, sp + moved));
+		assert_int_equal(step(&world, false), JAVA_STEP_DONE);
+		assert_frame(&world, at(&world, JAVA_IMAGE_RETURN), sp + (moved == 0x20 ? 0x20 : 8),
+		             0x99);
+	}
 	// Back to C++, whose registers the stub has saved.
 	put_word(&world, fp + (uint32_t)hotspot_frame_saved[0].at, 0x42);
 	put_word(&world, fp, 0x5678);

@@ -96,3 +96,19 @@ void hotspot_frame_top(const uint8_t code[HOTSPOT_TOP_BYTES], uint64_t before, b
 	else
 		find_in_epilogue(code, ret);
 }
+
+bool hotspot_frame_made_room(const uint8_t code[HOTSPOT_ADAPTER_BYTES], uint64_t bytes)
+{
+	const size_t length = 10; // of mov %rsp, %r13; sub $N, %rsp
+	uint32_t far;
+
+	for (size_t i = 0; i + length <= HOTSPOT_ADAPTER_BYTES; i++) {
+		const uint8_t *sub = code + i + 3;
+		if (memcmp(code + i, "\x4c\x8b\xec", 3) != 0 || !is_sub_sp(sub, length - 3))
+			continue;
+		memcpy(&far, sub + 3, sizeof(far));
+		if (bytes == (sub[1] == 0x83 ? sub[3] : far))
+			return true;
+	}
+	return false;
+}

@@ -121,6 +121,21 @@ static uint64_t original_pc(const struct walk *walk, const struct java_blob *blo
 	return pc >= blob->begin && pc < blob->end ? pc : walk->pc;
 }
 
+// Returns the caller's SP, which is above the return address, or above the arguments that an
+// adapter has copied to there.
+static uint64_t sp_of_caller(const struct walk *walk)
+{
+	const uint64_t kept = walk->registers->value[hotspot_frame_bytecode];
+	uint8_t code[HOTSPOT_ADAPTER_BYTES];
+
+	return registers_know(walk->registers, hotspot_frame_bytecode) &&
+	               java_read(&walk->java->source.memory, walk->pc - sizeof(code), code,
+	                         sizeof(code)) &&
+	               hotspot_frame_made_room(code, kept - walk->sp)
+	           ? kept
+	           : walk->sp + WORD;
+}
+
 // Leaves code that has no frame, if a call has left the return address where SP points to.
 static enum java_stepped leave_frameless(struct walk *walk)
 {
@@ -129,7 +144,7 @@ static enum java_stepped leave_frameless(struct walk *walk)
 	if (!read_word(walk, walk->sp, &word))
 		return JAVA_STEP_UNREADABLE;
 	return !walk->is_return && is_return_address(walk, word)
-	           ? leave_frame(walk, walk->sp, false)
+	           ? go_to(walk, word, sp_of_caller(walk), walk->fp, walk->has_fp)
 	           : JAVA_STEP_UNKNOWN;
 }
 
