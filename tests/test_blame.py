@@ -125,6 +125,13 @@ class Blame(harness.TestCase):
         blamed = sum(n for s, n in waits.items() if "--" in s and "sweep" in s[s.index("--"):])
         self.assertGreater(blamed, 0.8 * sum(waits.values()), waits)
 
+    def test_quiet(self):
+        """Two that wait for each other's message: neither makes the other one wait."""
+        target = self.start(harness.fixture("blame"), "60", "quiet", ready=None)
+        run = harness.attach(target, "--blame", "-c", duration="1", form="folded")
+        waits = {s: n for s, n in run.stacks().items() if s[-1].startswith("read")}
+        self.assertLess(sum(n for s, n in waits.items() if "--" in s), 0.3 * sum(waits.values()), waits)
+
     def test_turns(self):
         """Who has the lock next is shown as well, although the last one has slept on meanwhile."""
         holders = [";".join(s).split(";--;")[1] for s in blame("turns", "-t").stacks() if s[0] == "worker" and "--" in s]
