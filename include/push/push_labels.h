@@ -24,6 +24,3 @@ void push_labels_set(struct push_labels *labels, const char *key, const char *va
 // Does the same for "KEY=VALUE". False if servers would not take the key (it consists of letters,
 // digits and underscores, and does not begin with two of these), or if there are too many labels.
 bool push_labels_parse(struct push_labels *labels, const char *text);
-
-// Returns the value, owned by the labels; NULL: there is no such label.
-const char *push_labels_get(const struct push_labels *labels, const char *key);

@@ -28,13 +28,6 @@ static struct push_label *find(const struct push_labels *labels, const char *key
 	return NULL;
 }
 
-const char *push_labels_get(const struct push_labels *labels, const char *key)
-{
-	const struct push_label *label = find(labels, key);
-
-	return label ? label->value : NULL;
-}
-
 void push_labels_set(struct push_labels *labels, const char *key, const char *value)
 {
 	struct push_label *label = find(labels, key);

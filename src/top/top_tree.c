@@ -34,15 +34,13 @@ static size_t frames_at(const struct top_input *input, uint32_t location, uint32
 
 	if (!lines || lines->count == 0) {
 		ret_ids[0] = id_of_location(input, location);
-		if (ret_lines)
-			ret_lines[0] = 0;
+		ret_lines[0] = 0;
 		return 1;
 	}
 	size_t n = 0;
 	for (uint32_t i = 0; i < lines->count && n < room; i++) {
 		const struct line *line = &symbols->lines[lines->first + i];
-		if (ret_lines)
-			ret_lines[n] = line->line;
+		ret_lines[n] = line->line;
 		ret_ids[n++] = line->function;
 	}
 	return n;
@@ -64,12 +62,11 @@ size_t top_frames(const struct top_input *input, uint32_t sample, uint32_t *ret_
 	stack.n_frames -= n_inner;
 	for (uint32_t i = 0; i < stack.n_frames && n < TOP_MAX_FRAMES - 1; i++)
 		n += frames_at(input, profile->location_ids[stack.first + i], ret_ids + n,
-		               ret_lines ? ret_lines + n : NULL, TOP_MAX_FRAMES - 1 - n);
+		               ret_lines + n, TOP_MAX_FRAMES - 1 - n);
 	const enum stack_end end = frame_name_stack_end(&stack);
 	if (end == STACK_COMPLETE && n > 0)
 		return n;
-	if (ret_lines)
-		ret_lines[n] = 0;
+	ret_lines[n] = 0;
 	ret_ids[n++] = id_of_end(input, end);
 	return n;
 }
@@ -103,12 +100,12 @@ void top_find_functions(struct top_model *model, const struct sample *sums, size
 	const size_t n_ids = input->symbols->n_functions + profile->n_locations + N_STACK_ENDS;
 	struct top_function *functions = memory_alloc_zeroed(n_ids, sizeof(*functions));
 	_cleanup_free_ size_t *seen = memory_alloc_zeroed(n_ids, sizeof(*seen)); // sample + 1
-	uint32_t ids[TOP_MAX_FRAMES];
+	uint32_t ids[TOP_MAX_FRAMES], lines[TOP_MAX_FRAMES];
 
 	for (size_t s = 0; s < n; s++) {
 		if (!top_counts(model, sums, s))
 			continue;
-		const size_t n_frames = top_frames(input, (uint32_t)s, ids, NULL);
+		const size_t n_frames = top_frames(input, (uint32_t)s, ids, lines);
 		const size_t own = top_own_frame(input, ids, n_frames);
 		functions[ids[0]].self += sums[s].count;
 		functions[ids[own < n_frames ? own : 0]].own_self += sums[s].count;

@@ -14,8 +14,8 @@ struct top_model;
 enum { TOP_MAX_FRAMES = 512 };
 
 // Lists those of a sample's whole stack as it is shown (blocked_leaf.h), leaf first, and the lines
-// in them (NULL: not wanted; 0: not known); the last entry tells why the stack is not whole, if it
-// is not. Returns how many: 1 to TOP_MAX_FRAMES.
+// in them (0: not known); the last entry tells why the stack is not whole, if it is not. Returns
+// how many: 1 to TOP_MAX_FRAMES.
 size_t top_frames(const struct top_input *input, uint32_t sample, uint32_t *ret_ids,
                   uint32_t *ret_lines);
 

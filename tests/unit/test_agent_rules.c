@@ -100,10 +100,12 @@ static void test_labels(void **state)
 
 	(void)state;
 	add(&rules, "comm=java service=shop label.team=web=1 label.region=eu");
-	const struct push_labels *labels = &rules.items[0].labels;
-	assert_string_equal(push_labels_get(labels, "service_name"), "shop");
-	assert_string_equal(push_labels_get(labels, "team"), "web=1");
-	assert_string_equal(push_labels_get(labels, "region"), "eu");
+	const struct push_label *labels = rules.items[0].labels.items;
+	assert_string_equal(labels[0].key, "service_name");
+	assert_string_equal(labels[0].value, "shop");
+	assert_string_equal(labels[1].key, "team");
+	assert_string_equal(labels[1].value, "web=1");
+	assert_string_equal(labels[2].value, "eu");
 	assert_true(agent_rules_choose(&rules));
 	agent_rules_deinit(&rules);
 	add(&rules, "exclude comm=java");
