@@ -410,6 +410,20 @@ class Recording(harness.TestCase):
         self.assertIn("the recording has no end", told)
         self.assertGreater(sum(read_folded(out).values()), 0)
 
+    def test_a_disk_that_is_full_before(self):
+        """The file that is there is neither replaced nor said to be the recording."""
+        path = os.path.join(self.directory(), "x.wprof")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("{}")
+        run = Run(
+            ["-p", self.start_fixture("calls-O2", "spin").pid, "-d", "20", "-o", path],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4, 4)),
+        ).finish(expect=STATUS_OUTPUT)  # fmt: skip
+        self.assertIn(f"cannot write {path}: File too large", run.stderr)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "{}")
+        self.assertEqual(os.listdir(os.path.dirname(path)), ["x.wprof"])
+
     def test_without_symbols(self):
         """The names come from the files that are here; from another build of one, none does."""
         path = os.path.join(self.directory(), "program")

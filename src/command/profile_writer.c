@@ -53,6 +53,7 @@ struct writing_run {
 	struct view view;          // what of the profile is written
 	struct error *begin_error; // nothing
 	bool has_begun;            // there is something in the recording
+	bool is_in_place;          // the recording's file
 	char *table;               // of a command, to be shown when it has ended; NULL: none
 };
 
@@ -88,13 +89,18 @@ static char *default_path(const struct writing_run *run)
 	                     run->options->writer->default_suffix);
 }
 
-// The file of a recording is there from the beginning, and grows.
+// The file of a recording is there from the beginning, and grows; one without a header replaces
+// nothing.
 static struct error *begin_file(struct writing_run *run)
 {
 	_cleanup_free_ char *path = default_path(run);
 	struct error *error = view_begin(&run->view, run->options, &run->recording.profile);
 
-	return error || !run->recording.copy ? error : output_publish(run->output, path);
+	if (error || !run->recording.copy || run->copy.failed)
+		return error;
+	error = output_publish(run->output, path);
+	run->is_in_place = !error;
+	return error;
 }
 
 static void begin_writing(void *context)
@@ -310,6 +316,9 @@ static struct error *finish_page(struct writing_run *run)
 
 static struct error *say_cut_off(const struct writing_run *run)
 {
+	if (!run->is_in_place)
+		return error_create(EXIT_STATUS_OUTPUT, "cannot write %s: %s",
+		                    output_name(run->output), writing_failure(run->copy.failed));
 	return error_create(EXIT_STATUS_OUTPUT,
 	                    "cannot continue writing %s: %s; it holds what was recorded before",
 	                    output_name(run->output), writing_failure(run->copy.failed));
