@@ -69,6 +69,19 @@ static void push_place(struct explanation *explanation, const struct line *line,
 	    (struct place){line->function, line->line, link};
 }
 
+// Looks at each line once: most stacks have the same.
+static bool is_own(const struct explanation *explanation, const struct module *module,
+                   const struct line *line)
+{
+	uint8_t *known = &explanation->own[line - explanation->report->symbols->lines];
+
+	if (*known == 0)
+		*known = own_code_function(module, explain_function(explanation, line->function))
+		             ? 2
+		             : 1;
+	return *known == 2;
+}
+
 // Adds the program's own functions of the frames from the n-th down to before the i-th, root first.
 // Returns how many; sets *ret_named to the innermost function with a name, if there is one.
 static uint32_t push_own(struct explanation *explanation, const struct stack *stack, uint32_t i,
@@ -85,8 +98,7 @@ static uint32_t push_own(struct explanation *explanation, const struct stack *st
 		for (uint32_t j = lines->count; j-- > 0;) {
 			const struct line *line = &report->symbols->lines[lines->first + j];
 			*ret_named = line;
-			if (own_code_function(module,
-			                      explain_function(explanation, line->function)))
+			if (is_own(explanation, module, line))
 				push_place(explanation, line, link);
 		}
 	}
@@ -693,6 +705,7 @@ void explain_make(const struct report *report, struct explanation *ret)
 	*ret = (struct explanation){
 	    .report = report,
 	    .served = served_ports_find(report->profile),
+	    .own = memory_alloc_zeroed(report->symbols->n_lines + 1, 1),
 	    .busy_ns = memory_alloc_zeroed(n, sizeof(double)),
 	    .ready_ns = memory_alloc_zeroed(n, sizeof(double)),
 	    .total_ns = memory_alloc_zeroed(n, sizeof(double)),
@@ -706,6 +719,7 @@ void explain_free(struct explanation *explanation)
 {
 	sample_kinds_deinit(&explanation->kinds);
 	string_table_deinit(&explanation->strings);
+	free(explanation->own);
 	free(explanation->places);
 	free(explanation->rows);
 	free(explanation->served);

@@ -89,6 +89,7 @@ struct explanation {
 	const struct report *report;
 	struct sample_kinds kinds;
 	struct served_ports *served;
+	uint8_t *own; // of each line of the symbols: 0: not looked at, 1: of other code, 2: own
 	struct string_table strings;
 	struct place *places;
 	size_t n_places, places_capacity;
