@@ -108,6 +108,23 @@ class Python(harness.TestCase):
                 for sample in running.pprof.samples:
                     self.check_edges(sample)
 
+    def test_no_work(self):
+        """Workers with an empty queue, and the main thread that waits for them at its end, wait for no lock."""
+        script = (
+            "import queue, threading\n"
+            "empty = queue.Queue()\n"
+            "for i in range(2): threading.Thread(target=empty.get, name='idle').start()\n"
+            "print('ready', flush=True)\n"
+        )
+        for name, (python, env) in harness.a_few({"Debian's": (PYTHON, None), **OTHERS}.items()):
+            with self.subTest(name):
+                target = self.start(python, "-c", script, env=env)
+                told = {}
+                while not {"get", "_shutdown"} <= told.keys():
+                    for sample in attach(target, duration="0.2").pprof.samples:
+                        told |= {function.rpartition(".")[2]: sample.kind for function in sample.stack}
+                self.assertEqual((told["get"], told["_shutdown"]), ("condition", "condition"))
+
     def test_deep(self):
         """A recursion of 5,000 and of 50,000 calls: the innermost functions, the outermost ones where a
         version has them at a known place, and the thread's name."""

@@ -25,6 +25,7 @@ enum code_owner {
 struct wait_rule {
 	const char *name; // without underscores in front; "*" at the end: begins so
 	enum wait_name class;
+	const char *file; // the source's name, without its folder; NULL: any
 };
 
 struct reason_rule {

@@ -52,7 +52,8 @@ enum wait_name {
 	WAIT_NAME_PARK,              // on which a runtime has built its locks
 	WAIT_NAME_TIMER,             // a runtime's own sleep
 };
-enum wait_name wait_name_of(const char *function);
+// `file`: the path of its source, or "".
+enum wait_name wait_name_of(const char *function, const char *file);
 
 enum { WAIT_KIND_MAX_NAMES = 12 }; // how many innermost functions are looked at
 

@@ -138,10 +138,10 @@ static const char *bare(const char *name)
 	return name;
 }
 
-static enum wait_name find_whole(const char *name, const struct wait_rule *list)
+static enum wait_name find_whole(const char *name, const char *file, const struct wait_rule *list)
 {
 	for (; list && list->name; list++)
-		if (fits(name, list->name))
+		if (fits(name, list->name) && (!list->file || strcmp(file, list->file) == 0))
 			return list->class;
 	return WAIT_NAME_NOTHING;
 }
@@ -154,13 +154,13 @@ static enum wait_name find_part(const char *name, const struct wait_rule *list)
 	return WAIT_NAME_NOTHING;
 }
 
-enum wait_name wait_name_of(const char *function)
+enum wait_name wait_name_of(const char *function, const char *file)
 {
-	const char *name = bare(function);
-	enum wait_name found = find_whole(name, rules);
+	const char *name = bare(function), *base = text_base_name(file);
+	enum wait_name found = find_whole(name, base, rules);
 
 	for (size_t i = 0; language_texts[i] && !found; i++)
-		found = find_whole(name, language_texts[i]->waits);
+		found = find_whole(name, base, language_texts[i]->waits);
 	if (!found)
 		found = find_part(name, part_rules);
 	for (size_t i = 0; language_texts[i] && !found; i++)

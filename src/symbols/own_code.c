@@ -164,7 +164,7 @@ static bool is_standard(const struct code_place *place)
 		return owner == CODE_OF_LANGUAGE;
 	if (is_rust(place->system_name))
 		return is_of_rust(place->name);
-	return is_of_cpp(place) || wait_name_of(place->name) != WAIT_NAME_NOTHING;
+	return is_of_cpp(place) || wait_name_of(place->name, place->file) != WAIT_NAME_NOTHING;
 }
 
 bool own_code(const struct code_place *place)

@@ -15,7 +15,8 @@ void sample_kinds_init(struct sample_kinds *kinds, const struct profile *profile
 	    .name_classes = memory_alloc_zeroed(symbols->n_functions + 1, 1),
 	};
 	for (size_t i = 0; i < symbols->n_functions; i++)
-		kinds->name_classes[i] = wait_name_of(symbols->functions[i].name);
+		kinds->name_classes[i] =
+		    wait_name_of(symbols->functions[i].name, symbols->functions[i].file);
 }
 
 void sample_kinds_deinit(struct sample_kinds *kinds)

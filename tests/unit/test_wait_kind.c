@@ -19,7 +19,7 @@ struct row {
 	enum thread_state state;
 	int syscall;
 	const char *descriptor, *meaning;
-	const char *functions; // leaf first, a space between two
+	const char *functions; // leaf first, a space between two; "f@FILE": of that source
 };
 
 static const struct row rows[] = {
@@ -53,6 +53,12 @@ static const struct row rows[] = {
      "Condition.wait Event.wait"},
     {"condition", THREAD_SLEEPING, SYS_futex, "", NULL,
      "sem_clockwait PyThread_acquire_lock_timed _queue_SimpleQueue_get_impl _worker"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "sem_clockwait PyThread_acquire_lock_timed wait@/usr/lib/python3.10/threading.py get"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "sem_clockwait PyThread_acquire_lock_timed _shutdown@/usr/lib/python3.11/threading.py"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "sem_clockwait PyThread_acquire_lock_timed _shutdown@/srv/server.py wait@/srv/server.py"},
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
      "pthread_cond_timedwait take_gil PyEval_RestoreThread acquire_timed Condition.wait"},
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
@@ -121,6 +127,18 @@ static const struct row rows[] = {
     {"event", THREAD_SLEEPING, NO_SYSCALL, "", NULL, ""},
 };
 
+// A location of that function alone.
+static uint32_t frame_of(struct report_fixture *f, char *name)
+{
+	char *at = strchr(name, '@');
+
+	if (!at)
+		return report_fixture_frame(f, name);
+	*at = '\0';
+	const struct fixture_line line = {report_fixture_function(f, name, name, at + 1), 1};
+	return report_fixture_location(f, 2, 0x10, &line, 1);
+}
+
 static const char *kind_of(const struct row *row)
 {
 	struct report_fixture f;
@@ -133,7 +151,7 @@ static const char *kind_of(const struct row *row)
 	report_fixture_init(&f);
 	const uint32_t thread = report_fixture_thread(&f, 1, "t");
 	for (char *name = strtok_r(functions, " ", &save); name; name = strtok_r(NULL, " ", &save))
-		ids[n++] = report_fixture_frame(&f, name);
+		ids[n++] = frame_of(&f, name);
 	const uint32_t wait = profile_intern_wait(&f.profile, row->syscall, row->descriptor, "");
 	if (row->meaning)
 		profile_explain_descriptor(&f.profile, wait, row->meaning);

@@ -18,6 +18,11 @@ static const struct wait_rule waits[] = {
     {"PyMutex_Lock*", WAIT_NAME_BASE_LOCK},
     {"Condition.wait", WAIT_NAME_RUNTIME_CONDITION},
     {"Thread._wait_for_tstate_lock", WAIT_NAME_RUNTIME_CONDITION}, // Thread.join
+    // At the end of the program the main thread waits for the others.
+    {"shutdown", WAIT_NAME_RUNTIME_CONDITION, "threading.py"},
+    // Before Python 3.11 names are without their classes.
+    {"wait", WAIT_NAME_RUNTIME_CONDITION, "threading.py"},
+    {"wait_for_tstate_lock", WAIT_NAME_RUNTIME_CONDITION, "threading.py"},
     {"queue_SimpleQueue_get*", WAIT_NAME_RUNTIME_CONDITION},
     {0},
 };
