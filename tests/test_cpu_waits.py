@@ -20,7 +20,7 @@ LINE = re.compile(r"waited ([\d.]+) s for a CPU, and ran for ([\d.]+) s(?:: (.*)
 
 
 def lines_of(text):
-    lines = (line.removeprefix("profiler: ") for line in text.splitlines())
+    lines = (line.removeprefix("profiler: ").removeprefix("the program ") for line in text.splitlines())
     return [match for match in map(LINE.fullmatch, lines) if match]
 
 

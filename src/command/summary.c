@@ -501,7 +501,7 @@ void summary_print_doubts(const struct profile *profile)
 void summary_print_cpu_wait(const char *text)
 {
 	if (text)
-		fprintf(stderr, "profiler: %s\n", text);
+		fprintf(stderr, "profiler: the program %s\n", text);
 }
 
 void summary_print_selection(const struct profile *profile, const bool *selected)
