@@ -355,7 +355,7 @@ class Failures(Push):
         spool = self.spool(window(1), window(2), window(3))
         process = self.begin(self.url_of_nobody(), spool, "--follow")
         line = process.stderr.readline()
-        self.assertIn("it is tried again", line)
+        self.assertIn("it will be tried again", line)
         server = self.serve(reserved=self.reserved)
         harness.wait_for(lambda: not os.listdir(spool), "the windows to go")
         process.send_signal(signal.SIGTERM)
@@ -397,7 +397,7 @@ class Failures(Push):
         told = Told(self.end(process, STATUS_OUTPUT))
         self.assertEqual((told.windows, told.dropped, told.left), (0, 0, 1))
         self.assertEqual(len(os.listdir(spool)), 1)
-        self.assertRegex(self.stderr, "it does not answer (within 10 s|in time): it is tried again")
+        self.assertRegex(self.stderr, "it does not answer (within 10 s|in time): it will be tried again")
 
     def slow_line(self):
         """Over a slow line a request takes longer than its answer may: once is enough."""
@@ -505,7 +505,7 @@ class Secrets(Push):
         proxy = self.serve()
         way = f"http://user:s3cr3t@127.0.0.1:{proxy.port}"
         process = self.begin("https://there.invalid", spool, option, "--follow", env={**os.environ, "https_proxy": way})
-        self.assertRegex(process.stderr.readline(), "it is tried again|until this is fixed")
+        self.assertRegex(process.stderr.readline(), "it will be tried again|until this is fixed")
         process.kill()
         self.assertNotIn("s3cr3t", "".join(process.communicate()))
         self.assertNotIn("s3cr3t", str(proxy.requests[0].headers))

@@ -133,10 +133,10 @@ class Messages(Push):
         self.addCleanup(nobody.close)
         port = nobody.getsockname()[1]
         line = self.first_line("http://pyroscope.example", http_proxy=f"http://127.0.0.1:{port}")
-        self.assertRegex(line, rf"pyroscope\.example: .*127\.0\.0\.1 port {port}.*: it is tried again")
+        self.assertRegex(line, rf"pyroscope\.example: .*127\.0\.0\.1 port {port}.*: it will be tried again")
         grpc = self.answer_as_grpc()
         line = self.first_line(f"otlp+http://127.0.0.1:{grpc}")
-        self.assertIn("does not speak HTTP/1.1: is it a port for gRPC or TLS?: it is tried again", line)
+        self.assertIn("does not speak HTTP/1.1: is it a port for gRPC or TLS?: it will be tried again", line)
         line = self.first_line(f"otlp+https://127.0.0.1:{grpc}")
         self.assertRegex(line, r"(?i)ssl|tls")
         self.assertNotIn("SSL connect error", line)
@@ -193,7 +193,7 @@ class Line(Push):
             self.end(slow)
             self.assertEqual(self.n_read, [os.path.getsize(os.path.join(spool, os.listdir(spool)[0]))])
             self.assertIn("pushed 1 windows (1 samples)", self.stderr)
-            self.assertIn("less than 1 kB a second gets there: it is tried again", line.result())
+            self.assertIn("less than 1 kB a second gets there: it will be tried again", line.result())
         stuck.kill()
 
 

@@ -184,7 +184,7 @@ static void note_faulty(struct upload *upload, struct push_window *window,
 		window->n_overtaken = 0; // it fails at another part
 	window->has_failed = true;
 	if (window->n_overtaken + 1 < POISON_FAILURES) {
-		try_again(upload, window, delivery, "it is tried again");
+		try_again(upload, window, delivery, "it will be tried again");
 		return;
 	}
 	drop(upload, window, PUSH_POISON, delivery->samples);
@@ -225,7 +225,7 @@ static void act(struct upload *upload, struct push_window *window, const struct 
 		note_faulty(upload, window, delivery);
 		break;
 	case VERDICT_LATER:
-		try_again(upload, window, delivery, "it is tried again");
+		try_again(upload, window, delivery, "it will be tried again");
 		break;
 	case VERDICT_CONFIGURATION:
 		try_again(upload, window, delivery, "nothing is sent until this is fixed");
