@@ -451,8 +451,9 @@ class States(harness.TestCase):
     def test_check_of_blocked(self):
         target = self.start_fixture("blocking")
         time.sleep(0.1)
-        dump(target, "--check", "--blocked=50ms", expect=11)
-        dump(target, "--check", "--blocked=1h")
+        told = dump_text(target, "--check", "--blocked=50ms", expect=11)
+        self.assertRegex(told, r'(?m)^! "[^"]+" \d+ has waited for [\d.]+ m?s \(\w+\), longer than --blocked')
+        self.assertNotIn("--blocked", dump_text(target, "--check", "--blocked=1h"))
 
     def test_mistakes(self):
         for args, message in (

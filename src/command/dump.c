@@ -62,6 +62,11 @@ static int rank_of(const struct dump_thread *thread)
 	return thread->is_idle ? 2 : 1;
 }
 
+bool dump_is_blocked(const struct dump_thread *thread, int64_t ns)
+{
+	return thread->blocked_ns > ns && wait_kind_is_blocked(thread->kind) && !thread->is_idle;
+}
+
 static int compare(const void *a_pointer, const void *b_pointer)
 {
 	const struct dump_thread *a = a_pointer, *b = b_pointer;

@@ -53,6 +53,10 @@ struct dump_thread *dump_add(struct dump *dump, uint32_t sample);
 // Sets each thread's kind and is_idle, for which dump->symbols must be set.
 void dump_find_kinds(struct dump *dump);
 
+// True if it has waited for longer than that for something that it needs to go on: who waits for
+// work may do so for ever. The kinds must have been found.
+bool dump_is_blocked(const struct dump_thread *thread, int64_t ns);
+
 // Sorts the threads as they are shown: first those that run, then those that wait for something
 // particular, then the others; in each group by how long they have waited, longest first.
 void dump_sort(struct dump *dump);

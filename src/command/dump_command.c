@@ -185,16 +185,15 @@ static void write_dump(const struct options *options, const struct dump *dump, F
 	                &(struct dump_text_options){
 	                    .all_frames = options->dump.all_frames,
 	                    .no_group = options->dump.no_group,
+	                    .blocked_ns = options->dump.blocked_ns,
 	                },
 	                stream);
 }
 
-// Those that wait for work may do so for ever.
 static bool has_blocked(const struct dump *dump, int64_t blocked_ns)
 {
 	for (size_t i = 0; i < dump->n_threads; i++)
-		if (dump->threads[i].blocked_ns > blocked_ns &&
-		    wait_kind_is_blocked(dump->threads[i].kind) && !dump->threads[i].is_idle)
+		if (dump_is_blocked(&dump->threads[i], blocked_ns))
 			return true;
 	return false;
 }

@@ -317,12 +317,39 @@ static void put_head(const struct dump *dump, FILE *stream)
 	fprintf(stream, ", host %s, %s, profiler " PROFILER_VERSION "\n", dump->host, time);
 }
 
+// Names the one that has waited longest.
+static void put_blocked(const struct dump *dump, int64_t blocked_ns, FILE *stream)
+{
+	const struct dump_thread *longest = NULL;
+	char duration[CALL_TEXT_DURATION_SIZE];
+	size_t n = 0;
+
+	for (size_t i = 0; blocked_ns > 0 && i < dump->n_threads; i++) {
+		const struct dump_thread *thread = &dump->threads[i];
+		if (!dump_is_blocked(thread, blocked_ns))
+			continue;
+		n++;
+		if (!longest || thread->blocked_ns > longest->blocked_ns)
+			longest = thread;
+	}
+	if (n == 0)
+		return;
+	call_text_duration(longest->blocked_ns, duration);
+	fprintf(stream, "! \"%s\" %d has waited for %s (%s), longer than --blocked", longest->name,
+	        dump_thread_of(dump, longest)->tid, duration, wait_kind_name(longest->kind));
+	if (n > 1)
+		fprintf(stream, "; %zu more thread%s waited too long", n - 1,
+		        n == 2 ? " has" : "s have");
+	fputc('\n', stream);
+}
+
 void dump_text_write(const struct dump *dump, const struct dump_text_options *options, FILE *stream)
 {
 	_cleanup_free_ bool *shown = memory_alloc_zeroed(dump->n_threads + 1, sizeof(*shown));
 
 	put_head(dump, stream);
 	dump_problems_write(dump, stream);
+	put_blocked(dump, options->blocked_ns, stream);
 	wait_group_text_write(dump->profile, "! ", "", MAX_WAIT_GROUPS, stream);
 	for (size_t i = 0; i < dump->n_threads; i++) {
 		struct group group = {0};

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct dump;
 
 struct dump_text_options {
-	bool all_frames; // each frame on a line of its own, and all of deep stacks
-	bool no_group;   // each thread by itself
+	bool all_frames;    // each frame on a line of its own, and all of deep stacks
+	bool no_group;      // each thread by itself
+	int64_t blocked_ns; // who has waited for longer is told first (dump_blocked); 0: nobody
 };
 
 // Writes the dump, whose threads are sorted. Errors stay in the stream's error indicator.
