@@ -125,6 +125,19 @@ class Python(harness.TestCase):
                         told |= {function.rpartition(".")[2]: sample.kind for function in sample.stack}
                 self.assertEqual((told["get"], told["_shutdown"]), ("condition", "condition"))
 
+    def test_idle_pool(self):
+        """A ThreadPoolExecutor without work, whose queue has no names of functions in Debian's Python."""
+        script = (
+            "import concurrent.futures, time\n"
+            "pool = concurrent.futures.ThreadPoolExecutor(1)\n"
+            "pool.submit(int).result()\n"
+            "print('ready', flush=True)\n"
+            "time.sleep(300)\n"
+        )
+        samples = attach(self.start(PYTHON, "-c", script), duration="0.5").pprof.samples
+        kinds = {sample.kind for sample in samples if "_worker" in sample.stack and sample.state == "sleeping"}
+        self.assertEqual(kinds, {"condition"})
+
     def test_deep(self):
         """A recursion of 5,000 and of 50,000 calls: the innermost functions, the outermost ones where a
         version has them at a known place, and the thread's name."""

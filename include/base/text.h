@@ -26,6 +26,8 @@ const char *text_base_name(const char *path);
 // True if text_clean's result is the same string: a caller that keeps the string needs no copy.
 bool text_is_clean(const char *bytes, size_t length);
 
+bool text_ends_with(const char *text, const char *end);
+
 // True if the text begins with one of a list that ends with NULL, or contains one of them.
 bool text_begins_with_any(const char *text, const char *const *starts);
 bool text_contains_any(const char *text, const char *const *parts);

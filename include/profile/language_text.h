@@ -25,7 +25,7 @@ enum code_owner {
 struct wait_rule {
 	const char *name; // without underscores in front; "*" at the end: begins so
 	enum wait_name class;
-	const char *file; // the source's name, without its folder; NULL: any
+	const char *file; // how the path of its source ends; NULL: any
 };
 
 struct reason_rule {

@@ -50,7 +50,9 @@ enum wait_name {
 	WAIT_NAME_RUNTIME_CONDITION, // ...and its own conditions
 	WAIT_NAME_BASE_LOCK,         // on which a runtime has built its conditions
 	WAIT_NAME_PARK,              // on which a runtime has built its locks
-	WAIT_NAME_TIMER,             // a runtime's own sleep
+	WAIT_NAME_WORKER,  // takes work out of a queue, whose own functions may have no names
+	WAIT_NAME_TIMER,   // a runtime's own sleep
+	WAIT_NAME_UNKNOWN, // it has no name
 };
 // `file`: the path of its source, or "".
 enum wait_name wait_name_of(const char *function, const char *file);

@@ -109,6 +109,13 @@ const char *text_base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+bool text_ends_with(const char *text, const char *end)
+{
+	const size_t length = strlen(text), end_length = strlen(end);
+
+	return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
 bool text_is_clean(const char *bytes, size_t length)
 {
 	while (length > 0) {

@@ -141,7 +141,7 @@ static const char *bare(const char *name)
 static enum wait_name find_whole(const char *name, const char *file, const struct wait_rule *list)
 {
 	for (; list && list->name; list++)
-		if (fits(name, list->name) && (!list->file || strcmp(file, list->file) == 0))
+		if (fits(name, list->name) && (!list->file || text_ends_with(file, list->file)))
 			return list->class;
 	return WAIT_NAME_NOTHING;
 }
@@ -156,11 +156,11 @@ static enum wait_name find_part(const char *name, const struct wait_rule *list)
 
 enum wait_name wait_name_of(const char *function, const char *file)
 {
-	const char *name = bare(function), *base = text_base_name(file);
-	enum wait_name found = find_whole(name, base, rules);
+	const char *name = bare(function);
+	enum wait_name found = find_whole(name, file, rules);
 
 	for (size_t i = 0; language_texts[i] && !found; i++)
-		found = find_whole(name, base, language_texts[i]->waits);
+		found = find_whole(name, file, language_texts[i]->waits);
 	if (!found)
 		found = find_part(name, part_rules);
 	for (size_t i = 0; language_texts[i] && !found; i++)
@@ -177,9 +177,21 @@ static bool has_class(const enum wait_name *classes, size_t n, enum wait_name cl
 	return false;
 }
 
+// True if a worker waits for work: nothing with a name is between it and the lock.
+static bool is_of_worker(const enum wait_name *classes, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (classes[i] == WAIT_NAME_BASE_LOCK || classes[i] == WAIT_NAME_UNKNOWN))
+		i++;
+	return i < n && classes[i] == WAIT_NAME_WORKER;
+}
+
 // Returns what a runtime's lock is waited for in: a condition, if its function is further out.
 static enum wait_name of_base_lock(const enum wait_name *classes, size_t n)
 {
+	if (is_of_worker(classes, n))
+		return WAIT_NAME_RUNTIME_CONDITION;
 	return has_class(classes, n, WAIT_NAME_RUNTIME_CONDITION) ? WAIT_NAME_RUNTIME_CONDITION
 	                                                          : WAIT_NAME_RUNTIME_LOCK;
 }
@@ -198,7 +210,8 @@ static enum wait_name innermost(const enum wait_name *classes, size_t n)
 
 	n = n < WAIT_KIND_MAX_NAMES ? n : WAIT_KIND_MAX_NAMES;
 	for (size_t i = 0; i < n; i++) {
-		if (classes[i] == WAIT_NAME_NOTHING)
+		if (classes[i] == WAIT_NAME_NOTHING || classes[i] == WAIT_NAME_UNKNOWN ||
+		    classes[i] == WAIT_NAME_WORKER)
 			continue;
 		if (classes[i] == WAIT_NAME_BASE_LOCK)
 			return of_base_lock(classes + i, n - i);

@@ -39,7 +39,7 @@ enum wait_kind sample_kind(const struct sample_kinds *kinds, const struct sample
 		const uint32_t id = profile->location_ids[stack->first + i];
 		const struct location_lines *lines = &symbols->locations[id];
 		if (lines->count == 0)
-			classes[n++] = WAIT_NAME_NOTHING;
+			classes[n++] = WAIT_NAME_UNKNOWN;
 		for (uint32_t j = 0; j < lines->count && n < WAIT_KIND_MAX_NAMES; j++) {
 			const uint32_t function = symbols->lines[lines->first + j].function;
 			leaf = i == stack->n_blamed && j + 1 == lines->count

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "text.h"
 
 // The name alone: a recording is written while sampling goes on (record_writer.h).
 const struct writer writer_record = {
@@ -28,18 +29,11 @@ const struct writer *writer_by_name(const char *name)
 	return NULL;
 }
 
-static bool ends_with(const char *string, const char *suffix)
-{
-	const size_t length = strlen(string), suffix_length = strlen(suffix);
-
-	return length >= suffix_length && strcmp(string + length - suffix_length, suffix) == 0;
-}
-
 const struct writer *writer_by_file_name(const char *file_name)
 {
 	for (size_t i = 0; i < array_size(writers); i++)
 		for (const char *const *suffix = writers[i]->suffixes; *suffix; suffix++)
-			if (ends_with(file_name, *suffix))
+			if (text_ends_with(file_name, *suffix))
 				return writers[i];
 	return NULL;
 }

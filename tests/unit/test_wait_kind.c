@@ -19,7 +19,8 @@ struct row {
 	enum thread_state state;
 	int syscall;
 	const char *descriptor, *meaning;
-	const char *functions; // leaf first, a space between two; "f@FILE": of that source
+	const char
+	    *functions; // leaf first, a space between two; "f@FILE": of that source; "?": no name
 };
 
 static const struct row rows[] = {
@@ -59,6 +60,10 @@ static const struct row rows[] = {
      "sem_clockwait PyThread_acquire_lock_timed _shutdown@/usr/lib/python3.11/threading.py"},
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
      "sem_clockwait PyThread_acquire_lock_timed _shutdown@/srv/server.py wait@/srv/server.py"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "sem_clockwait PyThread_acquire_lock_timed ? _worker@/usr/lib/concurrent/futures/thread.py"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "sem_clockwait PyThread_acquire_lock_timed f ? _worker@/usr/lib/concurrent/futures/thread.py"},
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
      "pthread_cond_timedwait take_gil PyEval_RestoreThread acquire_timed Condition.wait"},
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
@@ -132,6 +137,8 @@ static uint32_t frame_of(struct report_fixture *f, char *name)
 {
 	char *at = strchr(name, '@');
 
+	if (strcmp(name, "?") == 0)
+		return report_fixture_location(f, 2, 0x20, NULL, 0);
 	if (!at)
 		return report_fixture_frame(f, name);
 	*at = '\0';

@@ -19,11 +19,12 @@ static const struct wait_rule waits[] = {
     {"Condition.wait", WAIT_NAME_RUNTIME_CONDITION},
     {"Thread._wait_for_tstate_lock", WAIT_NAME_RUNTIME_CONDITION}, // Thread.join
     // At the end of the program the main thread waits for the others.
-    {"shutdown", WAIT_NAME_RUNTIME_CONDITION, "threading.py"},
+    {"shutdown", WAIT_NAME_RUNTIME_CONDITION, "/threading.py"},
     // Before Python 3.11 names are without their classes.
-    {"wait", WAIT_NAME_RUNTIME_CONDITION, "threading.py"},
-    {"wait_for_tstate_lock", WAIT_NAME_RUNTIME_CONDITION, "threading.py"},
+    {"wait", WAIT_NAME_RUNTIME_CONDITION, "/threading.py"},
+    {"wait_for_tstate_lock", WAIT_NAME_RUNTIME_CONDITION, "/threading.py"},
     {"queue_SimpleQueue_get*", WAIT_NAME_RUNTIME_CONDITION},
+    {"worker", WAIT_NAME_WORKER, "/concurrent/futures/thread.py"}, // of a ThreadPoolExecutor
     {0},
 };
 
