@@ -23,9 +23,10 @@ enum code_owner {
 };
 
 struct wait_rule {
-	const char *name; // without underscores in front; "*" at the end: begins so
+	// Without underscores in front. "*" at the end: begins so. "NAME@END": the path of its
+	// source ends so.
+	const char *name;
 	enum wait_name class;
-	const char *file; // how the path of its source ends; NULL: any
 };
 
 struct reason_rule {
@@ -58,6 +59,8 @@ struct language_text {
 	const char *const *collects;
 	// Likewise, that look up the address of a host.
 	const char *const *lookups;
+	// Likewise, that wait for a child process, and for a server's answer, in whatever way.
+	const char *const *children, *const *answers;
 
 	// The program's own code (own_code.h): names of modules with the language's own code
 	// (fnmatch(3)), what paths of such modules contain, and functions that it has compiled for

@@ -115,13 +115,16 @@ static const struct wait_rule rules[] = {
     {0},
 };
 
-static bool fits(const char *name, const char *pattern)
+static bool fits(const char *name, const char *file, const char *pattern)
 {
-	const size_t length = strlen(pattern);
+	const char *at = strchr(pattern, '@');
+	const size_t length = at ? (size_t)(at - pattern) : strlen(pattern);
 
+	if (at && !text_ends_with(file, at + 1))
+		return false;
 	if (pattern[length - 1] == '*')
 		return strncmp(name, pattern, length - 1) == 0;
-	return strcmp(name, pattern) == 0;
+	return strlen(name) == length && strncmp(name, pattern, length) == 0;
 }
 
 // Returns the name without what glibc puts in front of its inner names.
@@ -141,7 +144,7 @@ static const char *bare(const char *name)
 static enum wait_name find_whole(const char *name, const char *file, const struct wait_rule *list)
 {
 	for (; list && list->name; list++)
-		if (fits(name, list->name) && (!list->file || text_ends_with(file, list->file)))
+		if (fits(name, file, list->name))
 			return list->class;
 	return WAIT_NAME_NOTHING;
 }

@@ -167,6 +167,16 @@ static bool is_lookup(const struct explanation *explanation, const struct stack 
 	       has_listed(explanation, stack, offsetof(struct language_text, lookups));
 }
 
+static bool is_child(const struct explanation *explanation, const struct stack *stack)
+{
+	return has_listed(explanation, stack, offsetof(struct language_text, children));
+}
+
+static bool is_answer(const struct explanation *explanation, const struct stack *stack)
+{
+	return has_listed(explanation, stack, offsetof(struct language_text, answers));
+}
+
 // True if it waits in a semaphore or pool of a well-known library. In others, a wait for a free
 // place looks like a wait for work (but see held_tasks.h).
 static bool is_pool(const struct explanation *explanation, const struct stack *stack)
@@ -251,6 +261,12 @@ static bool is_call(const struct wait *wait, const char *name)
 	return call && strcmp(call, name) == 0;
 }
 
+// True if it waits in a call for a child.
+static bool is_child_call(const struct wait *wait)
+{
+	return is_call(wait, "wait4") || is_call(wait, "waitid");
+}
+
 static enum rule rule_of(const struct explanation *explanation, const struct sample *sample)
 {
 	const struct profile *profile = explanation->report->profile;
@@ -279,19 +295,23 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		           ? RULE_IDLE
 		           : RULE_PEER;
 	case WAIT_KIND_EVENT:
-		return is_lookup(explanation, stack) ? RULE_LOOKUP
-		       : is_pool(explanation, stack) ? RULE_POOL
-		                                     : RULE_IDLE;
+		return is_lookup(explanation, stack)   ? RULE_LOOKUP
+		       : is_pool(explanation, stack)   ? RULE_POOL
+		       : is_child(explanation, stack)  ? RULE_CHILD
+		       : is_answer(explanation, stack) ? RULE_PEER
+		                                       : RULE_IDLE;
 	case WAIT_KIND_CONDITION:
 		return is_send(explanation, stack, wait) ? RULE_SEND
 		       : is_lookup(explanation, stack)   ? RULE_LOOKUP
 		       : is_pool(explanation, stack)     ? RULE_POOL
 		       : is_result(explanation, stack)   ? RULE_RESULT
+		       : is_answer(explanation, stack)   ? RULE_PEER
 		                                         : RULE_IDLE;
 	case WAIT_KIND_PIPE:
-		return !wait || !(is_call(wait, "wait4") || is_call(wait, "waitid")) ? RULE_PEER
-		       : strcmp(wait->descriptor, WAIT_ANY_CHILD) == 0               ? RULE_IDLE
-		                                                                     : RULE_CHILD;
+		return is_child(explanation, stack)                    ? RULE_CHILD
+		       : !wait || !is_child_call(wait)                 ? RULE_PEER
+		       : strcmp(wait->descriptor, WAIT_ANY_CHILD) == 0 ? RULE_IDLE
+		                                                       : RULE_CHILD;
 	case WAIT_KIND_TIMER:
 		return RULE_SLEEP;
 	default:
@@ -366,8 +386,9 @@ static char *why_text(const struct explanation *explanation, const struct sample
 		return memory_strdup(holder + strlen(", "));
 	if (strncmp(descriptor, end_of, strlen(end_of)) == 0)
 		return memory_strdup(descriptor + strlen(end_of));
-	if (rule == RULE_CHILD)
-		return memory_strdup(descriptor);
+	if (rule == RULE_CHILD) // else in one for its output
+		return memory_strdup(is_child_call(&profile->waits[sample->wait]) ? descriptor
+		                                                                  : "");
 	if (rule == RULE_LOCK && *descriptor)
 		return memory_printf("(%s)", descriptor);
 	if (rule == RULE_LOCK || rule == RULE_GIL)

@@ -27,6 +27,10 @@ struct activity {
 	uint64_t ticks;
 };
 
+static const struct activity runs_child = {THREAD_SLEEPING,     SYS_poll, "pipe:[7]", "",
+                                           "Popen.communicate", ALL_TICKS};
+static const struct activity requests = {
+    THREAD_SLEEPING, NO_SYSCALL, "", "select", "net/http.(*persistConn).roundTrip", ALL_TICKS};
 static const struct activity lookup = {
     THREAD_SLEEPING, SYS_poll, "udp 10.0.0.1:1 -> 10.0.0.2:53", "", "getaddrinfo", ALL_TICKS};
 static const struct activity swapped = {THREAD_DISK, NO_SYSCALL, "", "", "memcpy", ALL_TICKS};
@@ -85,6 +89,8 @@ static const struct {
 	const char *rules; // those that are found, in their order; '!': a fault
 } cases[] = {
     {"a name look-up", {{&lookup}}, "!name-lookup"},
+    {"a child's output", {{&runs_child}}, "child"},
+    {"a server's answer, in Go", {{&requests}}, "peer"},
     {"memory on the disk", {{&swapped}}, "!swap"},
     {"Python's lock", {{&gil}, {&computes}}, "!gil"},
     {"a full channel", {{&sends}, {&sends}}, "!channel"},

@@ -39,6 +39,7 @@ static const char *const pools[] = {
 };
 static const char *const collects[] = {"runtime.gcStart", "runtime.gcAssistAlloc", NULL};
 static const char *const lookups[] = {"net.(*Resolver)", NULL};
+static const char *const answers[] = {"net/http.(*persistConn).roundTrip", NULL};
 static const char *const files[] = {"libgo.so*", NULL};
 
 static bool is_source(const char *file)
@@ -149,6 +150,7 @@ const struct language_text go_text = {
     .pools = pools,
     .collects = collects,
     .lookups = lookups,
+    .answers = answers,
     .files = files,
     .owner = owner,
     .tasks = &task_words,

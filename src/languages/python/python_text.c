@@ -19,12 +19,12 @@ static const struct wait_rule waits[] = {
     {"Condition.wait", WAIT_NAME_RUNTIME_CONDITION},
     {"Thread._wait_for_tstate_lock", WAIT_NAME_RUNTIME_CONDITION}, // Thread.join
     // At the end of the program the main thread waits for the others.
-    {"shutdown", WAIT_NAME_RUNTIME_CONDITION, "/threading.py"},
+    {"shutdown@/threading.py", WAIT_NAME_RUNTIME_CONDITION},
     // Before Python 3.11 names are without their classes.
-    {"wait", WAIT_NAME_RUNTIME_CONDITION, "/threading.py"},
-    {"wait_for_tstate_lock", WAIT_NAME_RUNTIME_CONDITION, "/threading.py"},
+    {"wait@/threading.py", WAIT_NAME_RUNTIME_CONDITION},
+    {"wait_for_tstate_lock@/threading.py", WAIT_NAME_RUNTIME_CONDITION},
     {"queue_SimpleQueue_get*", WAIT_NAME_RUNTIME_CONDITION},
-    {"worker", WAIT_NAME_WORKER, "/concurrent/futures/thread.py"}, // of a ThreadPoolExecutor
+    {"worker@/concurrent/futures/thread.py", WAIT_NAME_WORKER}, // of a ThreadPoolExecutor
     {0},
 };
 
@@ -39,6 +39,7 @@ static const char *const pools[] = {
 
 static const char *const gives[] = {"Queue.put", NULL};
 static const char *const results[] = {"Future.result", NULL};
+static const char *const children[] = {"Popen.communicate", "Popen.wait", NULL};
 
 static const char *const files[] = {
     "python", "python[23]*", "libpython*", "pypy*", "libpypy*", NULL,
@@ -172,6 +173,7 @@ const struct language_text python_text = {
     .pools = pools,
     .gives = gives,
     .results = results,
+    .children = children,
     .files = files,
     .is_packaged = is_packaged,
     .owner = owner,
