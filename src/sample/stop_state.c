@@ -12,7 +12,7 @@ static enum thread_state ready_state(const struct stop_seen *seen)
 
 	if (!seen->has_runs || runs == 0)
 		return THREAD_RUNNING; // it had its CPU from the look to the stop
-	if (delay_ns > seen->stopped_ns - seen->due_ns)
+	if (delay_ns > seen->found_ns - seen->due_ns)
 		return THREAD_RUNNABLE;
 	// It has become ready since the tick was due: woken, or displaced by the sampler.
 	return seen->waits ? THREAD_SLEEPING : THREAD_RUNNING;

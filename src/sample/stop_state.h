@@ -27,8 +27,8 @@ struct stop_seen {
 	bool group_stop;    // stopped by job control
 	bool has_runs;      // the kernel shows the next two
 	struct proc_schedstat asked, stopped; // when the tick first saw it, while it stood stopped
-	int64_t due_ns;     // when the tick was due; if it began late, when the sampler got its CPU
-	int64_t stopped_ns; // about when it stopped
+	int64_t due_ns;   // when the tick was due; if it began late, when the sampler got its CPU
+	int64_t found_ns; // when it was found stopped
 };
 
 // Returns the state in which the tick's sample is to be counted.

@@ -14,8 +14,7 @@
 enum {
 	MAX_POLL_NS = 40000,
 	LONG_RELEASE_NS = 20000,
-	WAKE_NS = 50000, // from a stop to the moment when the sampler, if it has a CPU, finds it
-	MAX_LOOKS = 4,   // at threads that do not stop
+	MAX_LOOKS = 4, // at threads that do not stop
 	// Stops; of more, the last ones come too late for what was found before, or read.
 	MAX_AHEAD = 16,
 	MAX_READ_AHEAD = 4,
@@ -224,15 +223,6 @@ static size_t count_since(const struct stops *stops, int64_t since_ns)
 	return n;
 }
 
-// Returns about when it stopped. The sampler may have waited for a CPU before it found it.
-static int64_t find_stop(const struct stops *stops, const struct stop *stop)
-{
-	const int64_t quiet_ns = stops->hold->quiet_ns;
-	const int64_t free_ns = stop->free_ns > quiet_ns ? stop->free_ns : quiet_ns;
-
-	return stop->found_ns < free_ns + WAKE_NS ? stop->found_ns : free_ns + WAKE_NS;
-}
-
 size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns)
 {
 	size_t missing = 0;
@@ -249,7 +239,6 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 		switch (tracee_poll(stop->thread->tid, &stop->how)) {
 		case TRACEE_STOPPED:
 			stop->found_ns = polled_ns;
-			stop->stopped_ns = find_stop(stops, stop);
 			holding_begin();
 			copy_stopped(stops, stop, maps);
 			holding_end();

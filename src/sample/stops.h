@@ -34,8 +34,7 @@ struct stop {
 	int64_t free_ns;         // the last time at which it is known not to be held
 	int64_t tick_ns;         // the tick in which it was asked
 	int64_t due_ns;          // when that was due
-	int64_t stopped_ns;      // about when it stopped...
-	int64_t found_ns;        // ...and when it was found
+	int64_t found_ns;        // when it was found stopped
 	int64_t released_ns;     // when it was let go
 	struct proc_schedstat first;          // when the tick first saw it
 	struct proc_schedstat asked, stopped; // when it was looked at, and while it stood stopped

@@ -752,7 +752,7 @@ static void settle_state(struct ticker *ticker, struct stop *stop)
 	    .asked = stop->first,
 	    .stopped = stop->stopped,
 	    .due_ns = stop->due_ns,
-	    .stopped_ns = stop->stopped_ns,
+	    .found_ns = stop->found_ns,
 	};
 
 	stop->state = stop_state(&seen);

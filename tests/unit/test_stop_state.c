@@ -16,7 +16,7 @@
 #define SEEN(state, from, to, n_runs, waited_us)                                                   \
 	.asked_state = (state), .asked_call = (from), .call = (to), .has_runs = true,              \
 	.asked = {0, 5000000, 7}, .stopped = {0, 5000000 + (waited_us)*1000, 7 + (n_runs)},        \
-	.due_ns = 1000000, .stopped_ns = 1100000
+	.due_ns = 1000000, .found_ns = 1100000
 enum { NONE = -1 };
 
 static const struct {
