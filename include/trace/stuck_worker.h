@@ -36,11 +36,10 @@ struct stuck_worker {
 	uint64_t start_time; // of an orphan
 };
 
-// Looks at the worker, if it is time to. True if it has not ended in time (kill_ns); or, with a
-// message, if it has spent max_copy_ns of CPU
-// time on the copy of one held thread; or if it has been in one
-// wait that no signal ends all the time, and holds a thread, or still samples though it was asked
-// to end, or should have ended by itself: nothing but its death helps.
+// Looks at the worker, if it is time to. True if nothing but its death helps: if it has not ended
+// in time (kill_ns), or, with a message, if it has spent max_copy_ns of CPU time on the copy of one
+// held thread, or has been in one wait that no signal ends all the time, and holds a thread, or
+// still samples though it was asked to end, or should have ended by itself.
 bool stuck_worker_look(struct stuck_worker *worker);
 
 // Looks after the worker in another child of the supervisor's: begin while that is there. Once it
