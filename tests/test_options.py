@@ -387,7 +387,7 @@ class Outputs(harness.TestCase):
         self.assert_stacks(stacks, rf"{MAIN};many_arguments;.*;leaf_spin")
 
     def test_status_line(self):
-        """While it runs, on a terminal: elapsed of duration, samples, threads, share held."""
+        """While it runs, on a terminal: elapsed of duration, samples, threads, how to end it."""
         directory = self.directory()
         args = ["-p", self.target.pid, "-d", "1.5", "-o", "out.folded"]
         status, shown = run_in_terminal(args, directory)
@@ -395,7 +395,7 @@ class Outputs(harness.TestCase):
         lines = [part for part in re.split(r"[\r\n]+|\x1b\[[\d;]*[A-Za-z]", shown) if part.strip()]
         live = [part for part in lines if "samples" in part and " in " not in part]
         self.assertGreaterEqual(len(live), 1, shown)
-        self.assertRegex(live[-1], r"\b1\.5\b.*\d+ samples?, 1 thread, .*\d ?%")
+        self.assertRegex(live[-1], r"\b1\.5\b.*\d+ samples?, 1 thread; Ctrl-C ends it and writes$")
         self.assertRegex(shown, r"profiler: \d+ samples of 1 thread in ")
 
     def test_status_line_on_a_stopped_terminal(self):

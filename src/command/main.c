@@ -82,6 +82,7 @@ static void descriptors_occupy_streams(void)
 struct status_line {
 	int fd; // its own way to the terminal, which never waits; 0: none
 	int64_t shown_ns;
+	const char *advice; // its end
 };
 
 static const int64_t STATUS_EVERY_NS = NS_PER_SECOND / 4;
@@ -95,13 +96,13 @@ static double seconds(int64_t ns)
 // A terminal that takes nothing, as after Ctrl-S or where the connection to it hangs, would keep
 // the sampler waiting while it holds a thread, and for ever. Its flags are others' too: it is
 // opened anew.
-static void status_line_begin(struct status_line *status)
+static void status_line_begin(struct status_line *status, const char *advice)
 {
 	const int fd = isatty(STDERR_FILENO)
 	                   ? open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 	                   : -1;
 
-	*status = (struct status_line){.fd = fd > 0 ? fd : 0};
+	*status = (struct status_line){.fd = fd > 0 ? fd : 0, .advice = advice};
 }
 
 // Shows the state of the run. It may be called at any rate, and while threads are held.
@@ -114,11 +115,10 @@ static void status_line_update(struct status_line *status, const struct run_stat
 	status->shown_ns = stats->last_ns;
 	if (stats->duration_ns)
 		snprintf(of, sizeof(of), " of %.1f", seconds(stats->duration_ns));
-	dprintf(status->fd,
-	        "\rprofiler: %.1f%s s, %ju sample%s, %zu thread%s, paused %.2f %%\x1b[K",
+	dprintf(status->fd, "\rprofiler: %.1f%s s, %ju sample%s, %zu thread%s%s\x1b[K",
 	        seconds(stats->last_ns - stats->start_ns), of, (uintmax_t)stats->samples,
 	        text_plural(stats->samples), stats->threads, text_plural(stats->threads),
-	        summary_held_percent(stats));
+	        status->advice);
 }
 
 // Wipes the line and ends it.
@@ -395,8 +395,10 @@ static struct error *sample(struct session *session)
 	    .passed = passed,
 	    .context = session,
 	};
+	// A command gets Ctrl-C as well.
 	if (!options->quiet)
-		status_line_begin(&session->status);
+		status_line_begin(&session->status,
+		                  options->pid ? "; Ctrl-C ends it and writes" : "");
 	cpu_watch_begin(&session->cpus, session->pid);
 	children_begin(session);
 	struct error *error = sampler_run(&sampler, &session->profile, session->stats);

@@ -46,7 +46,7 @@ static double percent(double part, double whole)
 	return whole > 0 ? 100 * part / whole : 0;
 }
 
-double summary_held_percent(const struct run_stats *stats)
+static double held_percent(const struct run_stats *stats)
 {
 	const int64_t end_ns = stats->end_ns ? stats->end_ns : stats->last_ns; // still running
 
@@ -95,7 +95,7 @@ static void print_pause(const struct summary *summary)
 
 	if (stats->stops > 0)
 		fprintf(stderr, "paused the target %.2f %% of the time (median %s)\n",
-		        summary_held_percent(stats),
+		        held_percent(stats),
 		        format_duration(median, sizeof(median),
 		                        histogram_percentile(&stats->tick_hold, 0.5)));
 	else
@@ -117,7 +117,7 @@ static void print_pauses(const struct summary *summary)
 	fprintf(stderr,
 	        "profiler: paused the target %.2f %% of the time; each time: median %s, p99 %s, "
 	        "max %s\n",
-	        summary_held_percent(stats),
+	        held_percent(stats),
 	        format_duration(median, sizeof(median), histogram_percentile(hold, 0.5)),
 	        format_duration(p99, sizeof(p99), histogram_percentile(hold, 0.99)),
 	        format_duration(max, sizeof(max), hold->max_ns));
@@ -599,7 +599,7 @@ char *summary_comment(const struct run_stats *stats, const struct summary_counts
 	    (uintmax_t)stats->ticks, stats->frequency_hz, (uintmax_t)stats->missed_ticks,
 	    (uintmax_t)counts->truncated, (uintmax_t)stats->samples,
 	    (uintmax_t)stats->n_frame_pointer_steps, (uintmax_t)stats->n_frames,
-	    (uintmax_t)stats->n_code_steps, summary_held_percent(stats));
+	    (uintmax_t)stats->n_code_steps, held_percent(stats));
 }
 
 void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_threads,

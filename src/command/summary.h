@@ -34,9 +34,6 @@ struct summary_counts {
 
 struct summary_counts summary_count(const struct profile *profile);
 
-// For how much of the time threads were held, until now.
-double summary_held_percent(const struct run_stats *stats);
-
 // What the summary of a run is made of; borrowed.
 struct summary {
 	const struct run_stats *stats;
