@@ -104,9 +104,15 @@ class Targets(harness.TestCase):
         tracer = self.start_fixture("tracer", target.pid)
         run = harness.attach(target)
         self.assertRegex(
-            run.stderr, rf"{target.pid} \(calls-O2\) is traced by process {tracer.pid} \(tracer\)"
+            run.stderr,
+            rf"{target.pid} \(calls-O2\) is traced by process {tracer.pid} \(tracer\).*; "
+            r"to sample them always, end that one first\n",
         )
-        self.assertRegex(run.stderr, r"\d+ samples? without a stack: the kernel denied the stop")
+        self.assertRegex(
+            run.stderr,
+            r"\d+ samples? without a stack: the kernel denied the stop of a thread: "
+            rf"process {tracer.pid} \(tracer\) traces it; end that one first\n",
+        )
         self.assertEqual(run.summary.truncated, run.summary.samples)
         self.assertIn("never paused the target\n", run.stderr)
 

@@ -90,6 +90,8 @@ struct run_stats {
 	uint64_t credits;         // samples of threads that slept on: nothing was copied
 	uint64_t no_cpu_samples;  // samples of threads that had no CPU since they were last stopped
 	uint64_t denied;          // stops that the kernel did not permit
+	int tracer_pid;           // of the process that traced a thread then; 0: none was found
+	char tracer[64];          // its name
 	bool lacks_files;         // at the end hardly any more could be opened
 	struct call_counts calls; // calls that were cut
 	uint64_t refused_children;      // those that could not be sampled (--children)

@@ -18,6 +18,9 @@ int diagnose_tracer(int pid);
 // Returns one line that tells the user what that means; the caller frees it.
 char *diagnose_tracer_text(int pid, int tracer);
 
+// Returns what to do about a tracer with that name, such as "end that one".
+const char *diagnose_tracer_advice(const char *tracer);
+
 // Returns the error for a process that has ended meanwhile.
 struct error *diagnose_gone(int pid);
 

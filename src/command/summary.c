@@ -11,6 +11,7 @@
 #include "call_text.h"
 #include "clock.h"
 #include "debug_server.h"
+#include "diagnose.h"
 #include "hidden_language.h"
 #include "labels.h"
 #include "language_text.h"
@@ -306,6 +307,25 @@ static void print_hidden(const struct run_stats *stats)
 		    stderr);
 }
 
+static void print_denied(const struct run_stats *stats)
+{
+	if (stats->denied == 0)
+		return;
+	fprintf(stderr,
+	        "profiler: %ju sample%s without a stack: the kernel denied the stop of a thread: ",
+	        (uintmax_t)stats->denied, text_plural(stats->denied));
+	if (!stats->tracer_pid) {
+		fputs("another process traced it at that moment (a profiler, strace, a debugger), "
+		      "or it is not dumpable or is privileged\n",
+		      stderr);
+		return;
+	}
+	_cleanup_free_ char *name =
+	    text_clean(stats->tracer, strlen(stats->tracer), TEXT_UNLIMITED);
+	fprintf(stderr, "process %d (%s) traces it; %s first\n", stats->tracer_pid, name,
+	        diagnose_tracer_advice(stats->tracer));
+}
+
 // Tells what the kernel or a limit did not permit, and what that cost.
 static void print_refused(const struct run_stats *stats)
 {
@@ -323,12 +343,7 @@ static void print_refused(const struct run_stats *stats)
 		    "set-group-ID or capabilities: run profiler as root (CAP_SYS_PTRACE) to "
 		    "avoid this\n",
 		    (uintmax_t)stats->lost_privileges, text_plural(stats->lost_privileges));
-	if (stats->denied)
-		fprintf(stderr,
-		        "profiler: %ju sample%s without a stack: the kernel denied the stop of a "
-		        "thread: another process traces it (a debugger, strace), or it is not "
-		        "dumpable or is privileged\n",
-		        (uintmax_t)stats->denied, stats->denied == 1 ? "" : "s");
+	print_denied(stats);
 	if (stats->lacks_files)
 		fprintf(stderr, "profiler: the limit of open files was reached: threads, callers "
 		                "and states are missing or wrong; raise it (ulimit -n)\n");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tick.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "arch.h"
@@ -10,6 +11,7 @@
 #include "labels.h"
 #include "machine_load.h"
 #include "memory.h"
+#include "proc.h"
 #include "run_stats.h"
 #include "schedule.h"
 #include "sleeper.h"
@@ -761,6 +763,27 @@ static void settle_state(struct ticker *ticker, struct stop *stop)
 		note_stop(ticker, stop);
 }
 
+// Notes who traces a thread whose stop was denied. Another profiler may have let it go already.
+static void note_tracer(struct run_stats *stats, int tid)
+{
+	struct proc_status status;
+	char name[PROC_NAME_SIZE];
+
+	if (stats->tracer_pid || !proc_read_status(tid, &status) || !status.tracer_pid ||
+	    !proc_read_name(status.tracer_pid, status.tracer_pid, name))
+		return;
+	stats->tracer_pid = status.tracer_pid;
+	snprintf(stats->tracer, sizeof(stats->tracer), "%s", name);
+}
+
+static void count_denied(struct ticker *ticker, const struct stop *stop)
+{
+	if (!stop->denied)
+		return;
+	ticker->stats->denied++;
+	note_tracer(ticker->stats, stop->thread->tid);
+}
+
 static void count_stop(struct ticker *ticker, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
@@ -769,7 +792,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 
 	if (stop->exits)
 		tick_count_exit(ticker, thread);
-	ticker->stats->denied += stop->denied;
+	count_denied(ticker, stop);
 	ticker->stats->sleeper_stops += stop->asleep && stop->copied;
 	// The address space may have been read in the middle of the exec: try the walk again.
 	ticker->space.stale |= stop->how.exec;

@@ -74,14 +74,24 @@ static struct error *no_such_process(int pid)
 	return error_create(EXIT_STATUS_TARGET, "no process has the pid %d: see ps -e", pid);
 }
 
+const char *diagnose_tracer_advice(const char *tracer)
+{
+	if (strcmp(tracer, "gdb") == 0 || strcmp(tracer, "lldb") == 0 ||
+	    strcmp(tracer, "lldb-server") == 0 || strcmp(tracer, "dlv") == 0)
+		return "detach it in the debugger";
+	if (strcmp(tracer, SUPERVISE_WORKER_NAME) == 0)
+		return "let that profiler end";
+	return "end that one";
+}
+
 static struct error *traced_by(int pid, int tracer)
 {
 	_cleanup_free_ char *name = name_of(pid), *tracer_name = name_of(tracer);
 
 	return error_create(EXIT_STATUS_TARGET,
 	                    "process %d (%s) is already traced by process %d (%s), and only one "
-	                    "can trace it: stop that one first",
-	                    pid, name, tracer, tracer_name);
+	                    "can trace it: %s first",
+	                    pid, name, tracer, tracer_name, diagnose_tracer_advice(tracer_name));
 }
 
 static struct error *foreign_user(int pid, unsigned int uid)
@@ -264,8 +274,8 @@ char *diagnose_tracer_text(int pid, int tracer)
 	_cleanup_free_ char *name = name_of(pid), *tracer_name = name_of(tracer);
 
 	return memory_printf("process %d (%s) is traced by process %d (%s): its threads can be "
-	                     "sampled only while they sleep",
-	                     pid, name, tracer, tracer_name);
+	                     "sampled only while they sleep; to sample them always, %s first",
+	                     pid, name, tracer, tracer_name, diagnose_tracer_advice(tracer_name));
 }
 
 // True if it is another profiler's worker that did not begin before us. If two hold each other,
