@@ -256,7 +256,8 @@ time.sleep(1000)
         calls = {t["name"]: t["syscall"]["text"] for t in dump(target)["threads"]}
         for name, pattern in {
             "mutex": r"futex\(0x[0-9a-f]+, FUTEX_WAIT_PRIVATE, 2\)",
-            "timed_cond": r"futex\(.*, FUTEX_WAIT_BITSET_PRIVATE, 0, until \d+\.\d\d\d s\)",
+            "timed_cond": r"futex\(.*, FUTEX_WAIT_BITSET_PRIVATE, 0, 16 min \d+ s left\)",
+            "clock_nanosleep": r"clock_nanosleep\(CLOCK_MONOTONIC, 16 min \d+ s left\)",
             "nanosleep": r"clock_nanosleep\(CLOCK_REALTIME, 1000 s\)",
             "pipe_read": r"read\(\d+ pipe:\[\d+\]\)",
             "poll": r"poll\(pipe:\[\d+\], -1\)",

@@ -16,7 +16,12 @@
 #include "syscall_name.h"
 #include "syscall_numbers.h"
 
-enum { MAX_ARGUMENTS = 4, SECONDS_PER_MINUTE = 60, SECONDS_PER_HOUR = 3600 };
+enum {
+	MAX_ARGUMENTS = 4,
+	SECONDS_PER_MINUTE = 60,
+	SECONDS_PER_HOUR = 3600,
+	MAX_LEFT_S = 1000000000, // 30 years
+};
 
 // How to write an argument.
 enum argument_kind {
@@ -28,9 +33,9 @@ enum argument_kind {
 	ARGUMENT_MILLISECONDS,
 	ARGUMENT_TIMESPEC, // in memory; left out if there is none
 	ARGUMENT_FUTEX_TIME,
+	ARGUMENT_SLEEP_TIME,
 	ARGUMENT_TIMEVAL,
 	ARGUMENT_CLOCK,
-	ARGUMENT_SLEEP_FLAGS,
 	ARGUMENT_FLOCK,
 	ARGUMENT_FCNTL,
 	ARGUMENT_PROCESS,
@@ -93,7 +98,7 @@ static const struct call_row rows[] = {
     {SYS_epoll_pwait, {{0, ARGUMENT_DESCRIPTOR}, {3, ARGUMENT_MILLISECONDS}}},
     {SYS_epoll_pwait2, {{0, ARGUMENT_DESCRIPTOR}, {3, ARGUMENT_TIMESPEC}}},
     {SYS_nanosleep, {{0, ARGUMENT_TIMESPEC}}},
-    {SYS_clock_nanosleep, {{0, ARGUMENT_CLOCK}, {1, ARGUMENT_SLEEP_FLAGS}, {2, ARGUMENT_TIMESPEC}}},
+    {SYS_clock_nanosleep, {{0, ARGUMENT_CLOCK}, {2, ARGUMENT_SLEEP_TIME}}},
     {SYS_rt_sigtimedwait, {{2, ARGUMENT_TIMESPEC}}},
     {SYS_wait4, {{0, ARGUMENT_PROCESS}}},
     {SYS_waitid, {{0, ARGUMENT_ID_TYPE}, {1, ARGUMENT_SIGNED}}},
@@ -195,15 +200,40 @@ static char *time_text(const struct call_writer *writer, uint64_t address, bool 
 	                                                    : memory_printf("0x%" PRIx64, address);
 }
 
+// How long it is until that clock shows the time at the address. The clocks of a process in a time
+// namespace of its own (time_namespaces(7)) are not looked for.
+static char *left_text(const struct call_writer *writer, clockid_t clock, uint64_t address)
+{
+	char duration[CALL_TEXT_DURATION_SIZE];
+	double time_s;
+
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
+		return memory_strdup("until a set time");
+	if (!read_time(writer, address, false, &time_s))
+		return time_text(writer, address, false);
+	const double left_s = time_s - (double)clock_read_ns(clock) / (double)NS_PER_SECOND;
+	if (left_s > MAX_LEFT_S) // as those who mean for ever have it
+		return memory_strdup("until a set time");
+	call_text_duration(left_s > 0 ? (int64_t)(left_s * (double)NS_PER_SECOND) : 0, duration);
+	return memory_printf("%s left", duration);
+}
+
 // Only FUTEX_WAIT takes a duration; the others take a time of a clock.
 static char *futex_time_text(const struct call_writer *writer, uint64_t address)
 {
-	double time_s;
+	const uint64_t op = writer->args[1], command = op & FUTEX_CMD_MASK;
+	const bool is_real = (op & FUTEX_CLOCK_REALTIME) || command == FUTEX_LOCK_PI;
 
-	if (address == 0 || (writer->args[1] & FUTEX_CMD_MASK) == FUTEX_WAIT ||
-	    !read_time(writer, address, false, &time_s))
+	if (address == 0 || command == FUTEX_WAIT)
 		return time_text(writer, address, false);
-	return memory_printf("until %.3f s", time_s);
+	return left_text(writer, is_real ? CLOCK_REALTIME : CLOCK_MONOTONIC, address);
+}
+
+static char *sleep_time_text(const struct call_writer *writer, uint64_t address)
+{
+	if (!(writer->args[1] & TIMER_ABSTIME))
+		return time_text(writer, address, false);
+	return left_text(writer, (clockid_t)writer->args[0], address);
 }
 
 static char *descriptor_text(const struct call_writer *writer, uint64_t number)
@@ -247,12 +277,12 @@ static char *argument_text(const struct call_writer *writer, unsigned int positi
 		return time_text(writer, value, false);
 	case ARGUMENT_FUTEX_TIME:
 		return futex_time_text(writer, value);
+	case ARGUMENT_SLEEP_TIME:
+		return sleep_time_text(writer, value);
 	case ARGUMENT_TIMEVAL:
 		return time_text(writer, value, true);
 	case ARGUMENT_CLOCK:
 		return name_value(clock_names, array_size(clock_names), (uint32_t)value);
-	case ARGUMENT_SLEEP_FLAGS:
-		return value & TIMER_ABSTIME ? memory_strdup("TIMER_ABSTIME") : NULL;
 	case ARGUMENT_FLOCK:
 		return name_value(flock_names, array_size(flock_names), value & ~(uint64_t)LOCK_NB);
 	case ARGUMENT_FCNTL:
