@@ -248,6 +248,16 @@ class Live(harness.TestCase):
             # 99 Hz; what was missed was counted.
             self.assertAlmostEqual(sum(samples) + told[-1]["missed_ticks"], 100, delta=len(told) + 1)
 
+    def test_the_end_of_plain_tables(self):
+        """What is no interval any more has no table; what is part of one says how long it was."""
+        target = self.start_fixture("threads", 4, 1)
+        for duration, lengths in (("1", [0.5, 0.5]), ("0.8", [0.5, 0.3])):
+            told = top(target.pid, "--interval=500ms", "-d", duration)
+            heads = re.findall(r"^\S+Z   ([\d.]+) s   pid ", told, re.M)
+            self.assertEqual(len(heads), len(lengths), told)
+            for head, length in zip(heads, lengths):
+                self.assertAlmostEqual(float(head), length, delta=0.11)
+
     def test_holders(self):
         """What is waited for is a row, and says who has it where the lock does."""
         target = self.start_fixture("locks", "all")

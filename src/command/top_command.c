@@ -48,7 +48,7 @@ enum { NAME_COLUMNS = 15, READ_BYTES = 1 << 16, MAX_READS = 16, TOLD_BYTES = 409
 #define LAST_MINUTE_NS (60 * NS_PER_SECOND)
 #define MIN_KEPT_NS LAST_MINUTE_NS // of a stream
 
-enum { MAX_COUNT = 1000000000 };
+enum { MAX_COUNT = 1000000000, MIN_REST = 10 /* a tenth of an interval */ };
 
 #define MIN_INTERVAL_NS (100 * NS_PER_MS)
 
@@ -231,11 +231,13 @@ static void print_head(const struct top_run *run, const struct top_model *model)
 	const char *process = profile_process_name(profile, run->source.recording.pid);
 	_cleanup_free_ char *clean = text_clean(process, strlen(process), TEXT_UNLIMITED);
 	_cleanup_free_ char *name = top_text_fit(clean, NAME_COLUMNS, false);
+	const int64_t from_ns = model->input.from_ns, now_ns = run->source.now_ns;
+	const int64_t to_ns = model->input.to_ns < now_ns ? model->input.to_ns : now_ns;
 	char time[TIME_POINT_TEXT_SIZE];
 
-	time_point_format(profile->start_time_ns + model->input.from_ns, false, time);
+	time_point_format(profile->start_time_ns + from_ns, false, time);
 	printf("%s   %.1f s   pid %d %s   %zu thread%s, %llu sample%s\n", time,
-	       (double)(model->input.to_ns - model->input.from_ns) / (double)NS_PER_SECOND,
+	       (double)(to_ns - from_ns) / (double)NS_PER_SECOND,
 	       run->source.recording.pid, name, model->n_threads, text_plural(model->n_threads),
 	       (unsigned long long)model->share.count, text_plural(model->share.count));
 	_cleanup_free_ char *cpu_wait = top_cpu_wait(model);
@@ -286,12 +288,21 @@ static struct error *no_reader(void)
 	return error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s", strerror(errno));
 }
 
+// True if what is left is too short to say anything of how the time went; the sums of JSON need it.
+static bool is_rest(const struct top_run *run)
+{
+	const struct top_options *options = &run->options->top;
+
+	return !options->json && run->n_told > 0 &&
+	       run->source.now_ns - run->from_ns < options->interval_ns / MIN_REST;
+}
+
 // The last interval holds what lies at the very end.
 static struct error *tell_recording(struct top_run *run)
 {
 	const int64_t interval_ns = run->options->top.interval_ns;
 
-	while (run->from_ns <= run->source.now_ns && !has_told_all(run)) {
+	while (run->from_ns <= run->source.now_ns && !is_rest(run) && !has_told_all(run)) {
 		const int64_t to_ns = run->from_ns + interval_ns;
 		if (!tell(run, to_ns))
 			return no_reader();
