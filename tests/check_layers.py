@@ -25,7 +25,6 @@ LIBDW_FILES = {
     "debug_file",
     "cfi",
     "expression",
-    "unwind_libdw",
     "symbolize",
     "symbol_table",
     "function_range",

@@ -9,8 +9,6 @@
 #include "histogram.h"
 #include "priority.h"
 
-struct unwind_check;
-
 // Counts the system calls that stops have cut, and what was done for them
 // (syscall_mend.h).
 struct call_counts {
@@ -68,7 +66,6 @@ struct run_tasks {
 };
 
 struct run_stats {
-	struct unwind_check *check; // --check-unwinding; NULL: not asked for; borrowed
 	double frequency_hz;
 	int64_t duration_ns; // asked for; 0: until the end
 	uint32_t seed;       // of the places of ticks within their periods

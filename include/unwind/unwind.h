@@ -35,7 +35,7 @@ struct unwinder {
 	                      // at first
 	uint32_t *frames;     // of the last stack
 	uint64_t *sps;        // SP of each frame, when it was the innermost one
-	uint64_t *pcs;        // the pcs as they are on the stack; NULL: not recorded
+	uint64_t *pcs; // as they are on the stack, max_frames; NULL: not wanted (tests/oracle)
 
 	// pc -> location and rule, for one generation of the address space.
 	struct unwinder_entry *entries;
@@ -72,9 +72,6 @@ struct unwound {
 void unwinder_init(struct unwinder *unwinder, struct address_space *space, struct profile *profile,
                    struct rule_cache *rules, uint32_t max_frames);
 void unwinder_deinit(struct unwinder *unwinder);
-
-// Records the raw pcs of each stack from now on (for unwind_check).
-void unwinder_record_pcs(struct unwinder *unwinder);
 
 // Unwinds the snapshot. Always yields at least the leaf. If the stack ends before its root,
 // ret->end says why.

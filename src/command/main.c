@@ -41,7 +41,6 @@
 #include "text.h"
 #include "top_command.h"
 #include "tracee.h"
-#include "unwind_check.h"
 #include "verb.h"
 #include "view_command.h"
 #include "window_ends.h"
@@ -144,9 +143,8 @@ struct session {
 	struct debug_sources debug_sources;
 	struct modules modules;
 	struct profile profile;
-	struct run_told *told;      // shared with the writer, and with the agent
-	struct run_stats *stats;    // in it
-	struct unwind_check *check; // --check-unwinding; in the worker; NULL: not asked for
+	struct run_told *told;   // shared with the writer, and with the agent
+	struct run_stats *stats; // in it
 	struct cpu_watch cpus;
 	bool leaves_children;         // they are not sampled, and
 	struct children_cpu children; // had used this when it began
@@ -465,8 +463,6 @@ static struct error *profile_target(struct session *session)
 		print_summary(session);
 	else if (session->options.tells_children)
 		tell_children(session);
-	if (session->check)
-		unwind_check_print(session->check, session->options.verbose);
 	if (windows_are_asked(&session->options))
 		window_ends_finish(&session->windows, session->events.target_ended);
 	else
@@ -478,7 +474,6 @@ static struct error *profile_target(struct session *session)
 static void session_deinit(struct session *session)
 {
 	launch_release(&session->launch);
-	unwind_check_destroy(session->check);
 	cpu_watch_deinit(&session->cpus);
 	record_writer_destroy(session->record);
 	window_ends_deinit(&session->windows);
@@ -510,8 +505,6 @@ static int run(void *context, const struct origin *origin)
 	events_init(&session->events);
 	holding_expect_end(session->options.duration_ns);
 	tracee_setup();
-	if (session->options.check_unwinding)
-		session->stats->check = session->check = unwind_check_create();
 	struct error *error = profile_target(session);
 	session->told->has_ended = true;
 	const int status = error ? show_error(error) : EXIT_STATUS_OK;

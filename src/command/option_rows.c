@@ -640,8 +640,6 @@ static const struct option_row rows[] = {
 	FLAG('V', "version", version, true,
 	     "print the version and exit"),
 	HEADING("Debugging the profiler:", FOR_SAMPLE),
-	FLAG(0, "check-unwinding", check_unwinding, true,
-	     "compare each stack with that of libdw's unwinder"),
 	VALUE(0, "seed", "N", parse_seed,
 	      "seed for the random sample times, 1 to 4294967295;\n"
 	      "default: random"),

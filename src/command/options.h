@@ -94,8 +94,7 @@ struct options {
 	bool quiet, verbose;
 	bool tells_children; // that its children used the CPU, even if quiet
 	bool tells_damage;   // of a recording, even if quiet
-	bool check_unwinding;
-	uint32_t seed; // for the places of ticks within their periods; 0: a random one
+	uint32_t seed;       // for the places of ticks within their periods; 0: a random one
 };
 
 // Returns what the options select of a profile; borrowed from options.

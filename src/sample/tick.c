@@ -24,7 +24,6 @@
 #include "thread_sums.h"
 #include "tracee.h"
 #include "unwind.h"
-#include "unwind_check.h"
 
 enum {
 	// For threads that do not stop, within a tick: those that wait for a CPU arrive later,
@@ -229,9 +228,6 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 			tick_walk(ticker, snapshot, ret);
 	}
 	ticker->space.unsure |= may_end_by_maps(ret->end);
-	if (ticker->stats->check)
-		unwind_check_compare(ticker->stats->check, thread->tid, &ticker->unwinder, snapshot,
-		                     ret);
 	learn_for_next_copy(ticker, thread, snapshot, ret);
 	ret->labels = LABELS_NONE;
 	ticker->runtimes_known = runtimes_merge(&ticker->runtimes, thread->tid, snapshot, ret);
@@ -630,8 +626,6 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	target->runtimes = &ticker->runtimes;
 	tasks_init(&ticker->tasks, &ticker->runtimes.setup, setup->system_tasks,
 	           setup->no_creators);
-	if (ticker->stats->check)
-		unwinder_record_pcs(&ticker->unwinder);
 }
 
 void ticker_deinit(struct ticker *ticker)

@@ -45,12 +45,6 @@ void unwinder_deinit(struct unwinder *unwinder)
 	*unwinder = (struct unwinder){0};
 }
 
-void unwinder_record_pcs(struct unwinder *unwinder)
-{
-	if (!unwinder->pcs)
-		unwinder->pcs = memory_alloc(unwinder->max_frames * sizeof(uint64_t));
-}
-
 static struct move apply_row(const struct rule *rule, bool is_return,
                              const struct snapshot *snapshot, struct registers *registers)
 {

@@ -67,11 +67,10 @@ static uint64_t unwind_ours(struct bench *bench, bool intern)
 static uint64_t unwind_theirs(struct bench *bench)
 {
 	uint64_t n = 0;
-	const char *why;
 
 	for (size_t i = 0; i < bench->n_snapshots; i++)
-		n += unwind_libdw_unwind(bench->libdw, bench->pid, 1, &bench->snapshots[i],
-		                         bench->pcs, MAX_FRAMES, &why);
+		n += unwind_libdw_unwind(bench->libdw, bench->pid, &bench->snapshots[i], bench->pcs,
+		                         MAX_FRAMES);
 	return n;
 }
 

@@ -316,7 +316,7 @@ int main(int argc, char **argv)
 	address_space_init(&o->space, &o->modules, o->pid);
 	address_space_update(&o->space, o->pid, clock_now_ns(), true);
 	unwinder_init(&o->unwinder, &o->space, &o->profile, &o->rules, MAX_DEPTH);
-	unwinder_record_pcs(&o->unwinder);
+	o->unwinder.pcs = memory_alloc(o->unwinder.max_frames * sizeof(uint64_t));
 	if (!snapshot_buffer_init(&o->buffer))
 		die("no memory");
 	get_registers(o, &user);

@@ -557,7 +557,7 @@ int main(int argc, char **argv)
 	}
 	address_space_init(&o->space, &o->modules, o->pid);
 	unwinder_init(&o->unwinder, &o->space, &o->profile, &o->rules, MAX_DEPTH);
-	unwinder_record_pcs(&o->unwinder);
+	o->unwinder.pcs = memory_alloc(o->unwinder.max_frames * sizeof(uint64_t));
 	if (!snapshot_buffer_init(&o->buffer))
 		return 99;
 	reread_maps(o);

@@ -104,7 +104,6 @@ static void test_defaults(void **state)
 	assert_true(options.max_overhead_percent == 5);
 	assert_false(options.quiet);
 	assert_false(options.verbose);
-	assert_false(options.check_unwinding);
 	assert_int_equal(options.seed, 0);
 	assert_false(options.help);
 	assert_false(options.version);
@@ -129,7 +128,7 @@ static void test_long_options(void **state)
 	(void)state;
 	PARSE("--pid=7 --duration 500ms --frequency=0099.5 --output=- --format=folded --threads "
 	      "--off-cpu --thread=^io --no-inlines --lines --max-depth=65536 --stop-all -c "
-	      "--max-overhead=2.5% --quiet --verbose --check-unwinding --seed=4294967295 "
+	      "--max-overhead=2.5% --quiet --verbose --seed=4294967295 "
 	      "--syscalls --kernel");
 	assert_int_equal(options.pid, 7);
 	assert_int_equal(options.duration_ns, 500 * NS_PER_MS);
@@ -152,7 +151,6 @@ static void test_long_options(void **state)
 	assert_true(options.max_overhead_percent == 2.5);
 	assert_true(options.quiet);
 	assert_true(options.verbose);
-	assert_true(options.check_unwinding);
 	assert_int_equal(options.seed, UINT32_MAX);
 }
 

@@ -10,8 +10,7 @@
 #include "snapshot.h"
 
 struct unwind_libdw {
-	Dwfl *dwfl; // for one generation; NULL: none, or libdw could not make one
-	uint32_t generation;
+	Dwfl *dwfl; // NULL: none yet, or libdw could not make one
 	int tid;
 	const struct snapshot *snapshot; // borrowed, of the stack that is being unwound
 	uint64_t *pcs;
@@ -115,41 +114,20 @@ static int note_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
-size_t unwind_libdw_unwind(struct unwind_libdw *oracle, int tid, uint32_t generation,
-                           const struct snapshot *snapshot, uint64_t *pcs, size_t max,
-                           const char **ret_why)
+size_t unwind_libdw_unwind(struct unwind_libdw *oracle, int tid, const struct snapshot *snapshot,
+                           uint64_t *pcs, size_t max)
 {
-	*ret_why = NULL;
 	oracle->snapshot = snapshot;
 	oracle->tid = tid;
 	oracle->pcs = pcs;
 	oracle->n = 0;
 	oracle->max = max;
-	if (!oracle->dwfl || oracle->generation != generation) {
+	if (!oracle->dwfl && !open_modules(oracle)) {
 		close_modules(oracle);
-		oracle->generation = generation;
-		if (!open_modules(oracle)) {
-			*ret_why = dwfl_errmsg(-1);
-			close_modules(oracle);
-			return 0;
-		}
+		return 0;
 	}
 	// The state's "process" is the thread of the first call; libdw does not look at it again.
-	if (dwfl_getthread_frames(oracle->dwfl, tid, note_frame, oracle) < 0)
-		*ret_why = dwfl_errmsg(-1);
+	dwfl_getthread_frames(oracle->dwfl, tid, note_frame, oracle);
 	oracle->snapshot = NULL;
 	return oracle->n;
-}
-
-const char *unwind_libdw_module(struct unwind_libdw *oracle, uint64_t pc, uint64_t *ret_address)
-{
-	Dwfl_Module *module = oracle->dwfl ? dwfl_addrmodule(oracle->dwfl, pc) : NULL;
-	Dwarf_Addr bias = 0;
-
-	*ret_address = pc;
-	if (!module)
-		return "?";
-	if (dwfl_module_getelf(module, &bias))
-		*ret_address = pc - bias;
-	return dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 }
