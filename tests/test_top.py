@@ -74,6 +74,11 @@ def intervals(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
 class Replay(harness.TestCase):
     """A recording: each interval is what report makes of that part of the time."""
 
@@ -294,10 +299,19 @@ class Live(harness.TestCase):
             link = path + ".full.wprof"
             os.symlink(f"/proc/{os.getpid()}/fd/{full.fileno()}", link)
             run = Run(["top", target.pid, "-n", 1, "-o", link]).finish(expect=STATUS_OUTPUT)
-        self.assertRegex(run.stderr, "cannot continue writing")
-        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))  # noqa: E731
-        run = Run(["top", target.pid, "-n", 1, "-o", "x.wprof"], preexec_fn=limit).finish(expect=STATUS_OUTPUT)
-        self.assertRegex(run.stderr, r"cannot continue writing x\.wprof: File too large")
+        self.assertRegex(run.stderr, f"cannot write {link}: No space left")
+        # What stands there is replaced when something can be written, and is sampled.
+        before = read(path)
+        fails = ((4, f"cannot write {path}: File too large"), (20, f"cannot continue writing {path}: File too large"))
+        for size, said in fails:
+            self.assertEqual(read(path), before)
+            limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # noqa: E731, B023
+            run = Run(["top", target.pid, "-n", 1, "-o", path], preexec_fn=limit).finish(expect=STATUS_OUTPUT)
+            self.assertIn(said, run.stderr)
+        self.assertEqual(len(read(path)), 20)
+        target.end()
+        Run(["top", target.pid, "-n", 1, "-o", path]).finish(expect=STATUS_TARGET)
+        self.assertEqual(len(read(path)), 20)
 
     def test_own_code(self):
         """Library time counts for the program's own function that called it, and idle time for nothing."""

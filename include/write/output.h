@@ -39,6 +39,9 @@ int output_fd(const struct output *output);
 // profiler is killed. `path`: as for output_finish, which is still to be called, with NULL.
 struct error *output_publish(struct output *output, const char *path);
 
+// Returns the error of a write to the descriptor that failed with this errno.
+struct error *output_refuse(const struct output *output, int number);
+
 // Flushes and closes, and puts the file in its place; `path` is for an output opened with NULL,
 // else NULL. A full disk or a closed pipe is an error here (EXIT_STATUS_OUTPUT).
 struct error *output_finish(struct output *output, const char *path);

@@ -34,7 +34,6 @@
 #include "windows.h"
 #include "write_report.h"
 #include "writer.h"
-#include "writing.h"
 
 enum { READ_BYTES = 1 << 18, LOOK_MS = 500, WINDOW_NICE = 10 };
 
@@ -53,7 +52,6 @@ struct writing_run {
 	struct view view;          // what of the profile is written
 	struct error *begin_error; // nothing
 	bool has_begun;            // there is something in the recording
-	bool is_in_place;          // the recording's file
 	char *table;               // of a command, to be shown when it has ended; NULL: none
 };
 
@@ -98,9 +96,7 @@ static struct error *begin_file(struct writing_run *run)
 
 	if (error || !run->recording.copy || run->copy.failed)
 		return error;
-	error = output_publish(run->output, path);
-	run->is_in_place = !error;
-	return error;
+	return output_publish(run->output, path);
 }
 
 static void begin_writing(void *context)
@@ -314,16 +310,6 @@ static struct error *finish_page(struct writing_run *run)
 	return NULL;
 }
 
-static struct error *say_cut_off(const struct writing_run *run)
-{
-	if (!run->is_in_place)
-		return error_create(EXIT_STATUS_OUTPUT, "cannot write %s: %s",
-		                    output_name(run->output), writing_failure(run->copy.failed));
-	return error_create(EXIT_STATUS_OUTPUT,
-	                    "cannot continue writing %s: %s; it holds what was recorded before",
-	                    output_name(run->output), writing_failure(run->copy.failed));
-}
-
 // Writes the profile, or what a recording still lacks.
 static struct error *write_output(struct writing_run *run, const struct report_source *source)
 {
@@ -332,7 +318,7 @@ static struct error *write_output(struct writing_run *run, const struct report_s
 	if (!run->recording.copy)
 		return write_report(options, source, output_stream(run->output));
 	record_copy_finish(&run->copy, &run->recording, options->symbols ? source->symbols : NULL);
-	return run->copy.failed ? say_cut_off(run) : NULL;
+	return run->copy.failed ? output_refuse(run->output, run->copy.failed) : NULL;
 }
 
 static struct error *write_named(struct writing_run *run, struct symbols *symbols)
@@ -402,7 +388,7 @@ static struct error *end(struct writing_run *run)
 	if (run->begin_error)
 		return take_pointer(run->begin_error);
 	if (run->copy.failed)
-		return say_cut_off(run);
+		return output_refuse(run->output, run->copy.failed);
 	if (!run->has_begun && !run->told->has_ended)
 		return error_create(EXIT_STATUS_TARGET,
 		                    "no profile: sampling ended before its first sample");

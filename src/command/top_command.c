@@ -37,7 +37,6 @@
 #include "top_ui.h"
 #include "verb.h"
 #include "writer.h"
-#include "writing.h"
 
 enum { NAME_COLUMNS = 15, READ_BYTES = 1 << 16, MAX_READS = 16, TOLD_BYTES = 4096 };
 
@@ -161,6 +160,7 @@ struct top_run {
 	struct top_live live;
 	struct output *output; // that keeps the stream; NULL: none
 	struct record_copy copy;
+	struct error *output_error;
 	struct top_save save;
 	struct top_signals signals;
 	bool has_screen;
@@ -621,13 +621,13 @@ static struct error *show_screen(struct top_run *run)
 	return NULL;
 }
 
-static struct error *open_output(struct top_run *run)
+// What stands there is replaced when the recording has begun.
+static void begin_output(void *context)
 {
-	struct error *error = NULL;
+	struct top_run *run = context;
 
-	if (run->options->output)
-		error = output_open(run->options->output, true, &run->output);
-	return error || !run->output ? error : output_publish(run->output, NULL);
+	if (!run->copy.failed)
+		run->output_error = output_publish(run->output, NULL);
 }
 
 static void keep_recording(struct top_run *run)
@@ -636,26 +636,27 @@ static void keep_recording(struct top_run *run)
 		return;
 	run->copy.fd = output_fd(run->output);
 	run->source.recording.copy = &run->copy;
+	run->source.recording.started = begin_output;
+	run->source.recording.context = run;
 }
 
 static struct error *close_output(struct top_run *run)
 {
-	if (!run->output)
-		return NULL;
+	if (!run->output || run->output_error)
+		return take_pointer(run->output_error);
 	top_source_end(&run->source);
 	record_copy_finish(&run->copy, &run->source.recording, NULL);
 	if (run->copy.failed)
-		return error_create(
-		    EXIT_STATUS_OUTPUT,
-		    "cannot continue writing %s: %s; it holds what was recorded before",
-		    output_name(run->output), writing_failure(run->copy.failed));
-	return output_finish(run->output, NULL);
+		return output_refuse(run->output, run->copy.failed);
+	return run->source.now_ns ? output_finish(run->output, NULL) : NULL;
 }
 
 static struct error *show_live(struct top_run *run, const struct top_sampler *sampler)
 {
 	top_signals_block(&run->signals, run->has_screen, run->options->command != NULL);
-	struct error *error = open_output(run);
+	struct error *error = NULL;
+	if (run->options->output)
+		error = output_open(run->options->output, true, &run->output);
 	if (!error)
 		error = top_live_start(sampler->sample, sampler->context, &run->signals.mask,
 		                       run->options->command != NULL, run->has_screen, &run->live);
@@ -721,6 +722,7 @@ int top_command(const struct options *options, const struct top_sampler *sampler
 	if (!error)
 		error = close_output(&run);
 	record_copy_deinit(&run.copy);
+	error_destroy(run.output_error);
 	output_destroy(run.output);
 	if (run.told)
 		fputs(run.told, stderr);

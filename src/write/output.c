@@ -34,6 +34,7 @@ struct output {
 	char *base;      // the file's name in the directory
 	int n_links;     // links followed on the way to it
 	bool nameless;   // the file has no name until it is finished
+	bool published;  // it is in its place before
 	char *temporary; // its name until it is finished; NULL: it has none
 	int fd;
 	int write_errno; // of the first write that failed; 0: none has
@@ -550,7 +551,17 @@ struct error *output_publish(struct output *output, const char *path)
 		error = give_name(output);
 	if (!error && output->temporary)
 		error = put_in_place(output);
+	output->published = !error;
 	return error;
+}
+
+struct error *output_refuse(const struct output *output, int number)
+{
+	if (!output->published)
+		return refuse(output, writing_failure(number));
+	return error_create(EXIT_STATUS_OUTPUT,
+	                    "cannot continue writing %s: %s; it holds what was recorded before",
+	                    output->name, writing_failure(number));
 }
 
 struct error *output_finish(struct output *output, const char *path)
