@@ -36,7 +36,7 @@ class Sampled(Push):
         return run
 
     def finish(self, run, expect=0):
-        """The run's samples, and what became of them by --metrics."""
+        """Its --metrics, and in these what became of the samples."""
         run.communicate()
         with open(self.metrics_file, encoding="utf-8") as file:
             metrics = json.load(file)
@@ -45,7 +45,7 @@ class Sampled(Push):
         run._check_no_sanitizer()
         run._check_let_go()
         self.assertEqual(metrics["samples"], harness.Summary(run.stderr).samples)
-        return metrics["samples"], metrics["push"]
+        return metrics, metrics["push"]
 
     def uploader(self, run):
         """The uploader's process: not the sampler's own session."""
@@ -73,8 +73,8 @@ class Sampled(Push):
         self.assertNotIn("libcurl", "".join(map(self.maps, (run.process.pid, run.worker_pid(), run.writer_pid()))))
         self.assertIn("libcurl", self.maps(self.uploader(run)))
         run.signal(signal.SIGINT)
-        samples, push = self.finish(run)
-        n_sent = samples + 10
+        metrics, push = self.finish(run)
+        n_sent = metrics["samples"] + 10
         self.assertEqual(sum(series.n_samples for series in server.taken), n_sent)
         self.assertEqual((push["sent_samples"], push["sent_windows"]), (n_sent, len(server.taken)))
         self.assertEqual(push["maybe_twice_samples"], 10)  # as its name said
@@ -95,10 +95,10 @@ class Sampled(Push):
         os.kill(self.uploader(run), signal.SIGKILL)
         self.await_requests(server, len(server.requests) + 3)
         run.signal(signal.SIGINT)
-        samples, push = self.finish(run)
+        metrics, push = self.finish(run)
         self.assertEqual(push["waiting_windows"], 0)
         taken = {series.uuid: series.n_samples for series in server.taken}
-        self.assertEqual(sum(taken.values()), samples)
+        self.assertEqual(sum(taken.values()), metrics["samples"])
         self.assertLessEqual(len(server.taken) - len(taken), 1)  # the one at hand when it was killed
 
     def test_nobody_reads(self):
@@ -109,9 +109,9 @@ class Sampled(Push):
         self.fill(run.process.stderr)
         self.await_requests(server, 3)
         run.signal(signal.SIGINT)
-        samples, push = self.finish(run)
-        self.assertEqual(sum(series.n_samples for series in server.taken), samples)
-        self.assertEqual((push["sent_windows"], push["lost_windows"]), (len(server.taken), 0))
+        metrics, push = self.finish(run)
+        self.assertEqual(sum(series.n_samples for series in server.taken), metrics["samples"])
+        self.assertEqual((push["sent_windows"], metrics["lost_windows"]), (len(server.taken), 0))
 
     def fill(self, pipe):
         """Until nothing can be written to it any more."""
@@ -149,9 +149,9 @@ class Sampled(Push):
         harness.wait_for(lambda: len(server.taken) > seen + 1, "windows")
         self.remove_spool()
         run.signal(signal.SIGINT)
-        samples, push = self.finish(run, STATUS_OUTPUT)
-        self.assertEqual(push["lost_windows"], 1)
-        self.assertEqual(push["sent_samples"] + push["lost_samples"], samples)
+        metrics, push = self.finish(run, STATUS_OUTPUT)
+        self.assertEqual(metrics["lost_windows"], 1)
+        self.assertEqual(push["sent_samples"] + metrics["lost_samples"], metrics["samples"])
         self.assertEqual(sum(series.n_samples for series in server.taken), push["sent_samples"])
 
     def remove_spool(self):

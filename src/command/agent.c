@@ -45,7 +45,7 @@ enum {
 	STATUS_DENIED = 100,           // of a sampler: its process may not be traced
 	STATUS_ENDED,                  // its process has ended before its window
 	STATUS_SILENT,                 // its process keeps its environment to itself
-	STATUS_KILLED = 128 + SIGKILL, // the process that samples was killed (supervise.h)
+	STATUS_KILLED = 128 + SIGKILL, // one of its processes was killed (supervise.h)
 };
 
 // A process of the machine. Those that are not chosen are looked at again from time to time.
@@ -347,15 +347,16 @@ static void note_denied(struct agent *agent, struct watched *watched)
 		                "profiler agent --list says why\n");
 }
 
-// This agent has ended it, or somebody has killed it, as the kernel does when no memory is left.
-static void note_over_limit(struct agent *agent, struct watched *watched)
+// Leaves its process alone for a while. Only the first end for that reason is told.
+static void note_bad_end(struct agent *agent, struct watched *watched, const char *why,
+                         uint64_t *n_such)
 {
 	watched->window_ns = clock_now_ns() + DENIED_NS;
-	if (!agent->counts.over_limit++ && !agent->options->quiet)
+	if (!(*n_such)++ && !agent->options->quiet)
 		fprintf(stderr,
-		        "profiler: agent: the sampler of process %d used too much memory or time "
-		        "and was stopped; the process is not sampled for %d minutes\n",
-		        watched->pid, (int)(DENIED_NS / NS_PER_SECOND / 60));
+		        "profiler: agent: the sampler of process %d %s; the process is not sampled "
+		        "for %d minutes\n",
+		        watched->pid, why, (int)(DENIED_NS / NS_PER_SECOND / 60));
 }
 
 static void count(struct agent_counts *counts, const struct run_told *told)
@@ -388,11 +389,21 @@ static void note_end(struct agent *agent, struct watched *watched, int status)
 		agent->counts.failed += code != EXIT_STATUS_OK;
 	if (code == STATUS_SILENT)
 		note_silent(agent, watched);
-	agent->counts.killed += code == STATUS_KILLED;
-	if (code == STATUS_KILLED || watched->is_given_up)
-		note_over_limit(agent, watched);
+	if (watched->is_given_up)
+		note_bad_end(agent, watched, "used too much memory or time and was stopped",
+		             &agent->counts.over_limit);
+	else if (code == STATUS_KILLED)
+		note_bad_end(agent, watched, "was killed, perhaps by the kernel as memory ran out",
+		             &agent->counts.killed);
 	else if (code == EXIT_STATUS_TARGET) // as where its memory was at an end
 		watched->window_ns = clock_now_ns() + DENIED_NS;
+}
+
+// Somebody may have stopped it.
+static void signal_sampler(const struct watched *watched, int number)
+{
+	kill(watched->sampler, number);
+	kill(watched->sampler, SIGCONT);
 }
 
 // Its window ends early, and is written. Once: another signal would cut a call that is left
@@ -400,7 +411,7 @@ static void note_end(struct agent *agent, struct watched *watched, int status)
 static void tell_to_end(struct watched *watched)
 {
 	if (!watched->is_told)
-		kill(watched->sampler, SIGTERM);
+		signal_sampler(watched, SIGTERM);
 	watched->is_told = true;
 }
 
@@ -408,7 +419,7 @@ static void tell_to_end(struct watched *watched)
 static void give_up(struct watched *watched)
 {
 	if (!watched->is_given_up)
-		kill(watched->sampler, SIGUSR2);
+		signal_sampler(watched, SIGUSR2);
 	watched->is_given_up = true;
 }
 

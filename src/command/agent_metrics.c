@@ -18,6 +18,7 @@ static void put_windows(struct json *json, const struct agent_metrics *metrics)
 	json_key_int(json, "over_limit_windows", (int64_t)counts->over_limit);
 	json_key_int(json, "killed_windows", (int64_t)counts->killed);
 	json_key_int(json, "left_out_windows", (int64_t)counts->left_out);
+	json_key_int(json, "lost_windows", (int64_t)counts->lost_windows);
 	json_key_int(json, "denied", (int64_t)counts->denied);
 	json_key_int(json, "silent", (int64_t)counts->silent);
 }
@@ -27,6 +28,7 @@ static void put_sums(struct json *json, const struct agent_counts *counts)
 	json_key_int(json, "ticks", (int64_t)counts->ticks);
 	json_key_int(json, "missed_ticks", (int64_t)counts->missed_ticks);
 	json_key_int(json, "samples", (int64_t)counts->samples);
+	json_key_int(json, "lost_samples", (int64_t)counts->lost_samples);
 	json_key_int(json, "unmended_calls", (int64_t)counts->unmended_calls);
 }
 
@@ -50,8 +52,7 @@ static void put_metrics(struct json *json, const void *what)
 	put_sums(json, metrics->counts);
 	put_cost(json, metrics->cost);
 	if (metrics->push)
-		metrics_put_push(json, metrics->push, metrics->counts->lost_windows,
-		                 metrics->counts->lost_samples);
+		metrics_put_push(json, metrics->push);
 }
 
 struct error *agent_metrics_write(const char *path, const struct agent_metrics *metrics)

@@ -14,8 +14,8 @@ struct agent_counts {
 	uint64_t windows; // begun
 	uint64_t failed;  // of these
 	uint64_t left_out, denied, silent;
-	uint64_t over_limit; // samplers that took too much memory or time, and ended early
-	uint64_t killed;     // samplers: by this agent, or by the kernel
+	uint64_t over_limit; // samplers that this agent ended: they took too much memory or time
+	uint64_t killed;     // by others, as by the kernel
 	// Of windows that have ended.
 	uint64_t ticks, missed_ticks, samples, unmended_calls;
 	uint64_t lost_windows, lost_samples; // that were not written

@@ -174,9 +174,8 @@ static void put_moment(struct json *json, const char *key, int64_t time_ns)
 	json_null(json);
 }
 
-// Samples that are sent, dropped, lost or in waiting windows are all that were written.
-void metrics_put_push(struct json *json, const struct push_counts *push, uint64_t lost_windows,
-                      uint64_t lost_samples)
+// Samples that are sent, dropped or in waiting windows are all that were written.
+void metrics_put_push(struct json *json, const struct push_counts *push)
 {
 	json_key_open(json, "push", '{');
 	json_key_int(json, "sent_windows", (int64_t)push->sent_windows);
@@ -186,8 +185,6 @@ void metrics_put_push(struct json *json, const struct push_counts *push, uint64_
 	for (enum push_drop drop = 0; drop < N_PUSH_DROPS; drop++)
 		json_key_int(json, push_drop_name(drop), (int64_t)push->dropped_samples[drop]);
 	json_close(json, '}');
-	json_key_int(json, "lost_windows", (int64_t)lost_windows);
-	json_key_int(json, "lost_samples", (int64_t)lost_samples);
 	json_key_int(json, "maybe_twice_samples", (int64_t)push->maybe_twice_samples);
 	json_key_int(json, "requests", (int64_t)push->requests);
 	json_key_int(json, "retries", (int64_t)push->retries);
@@ -230,8 +227,10 @@ static void put_metrics(struct json *json, const void *what)
 	put_truncated(json, metrics->profile);
 	put_target(json, metrics->profile);
 	put_cpus(json, &metrics->cpus);
+	json_key_int(json, "lost_windows", metrics->lost_windows);
+	json_key_int(json, "lost_samples", metrics->lost_samples);
 	if (metrics->push)
-		metrics_put_push(json, metrics->push, metrics->lost_windows, metrics->lost_samples);
+		metrics_put_push(json, metrics->push);
 }
 
 struct error *metrics_write(const char *path, const struct metrics *metrics)
