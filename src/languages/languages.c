@@ -8,6 +8,6 @@ const struct language *const languages[LANGUAGES_MAX] = {
 };
 
 const struct language_text *const language_texts[] = {
-    &python_text, &go_text,   &beam_text,  &php_text,        &java_text,
-    &luajit_text, &ruby_text, &other_text, &javascript_text, NULL,
+    &python_text, &go_text,    &beam_text,       &php_text,    &java_text, &luajit_text,
+    &ruby_text,   &other_text, &javascript_text, &native_text, NULL,
 };

@@ -21,4 +21,5 @@ extern const struct language_text java_text;
 extern const struct language_text luajit_text;
 extern const struct language_text php_text;
 extern const struct language_text python_text;
-extern const struct language_text javascript_text, ruby_text, other_text; // other_texts
+extern const struct language_text javascript_text, ruby_text, native_text,
+    other_text; // other_texts

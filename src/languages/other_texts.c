@@ -104,6 +104,14 @@ const struct language_text ruby_text = {
     .is_packaged = ruby_is_packaged,
 };
 
+// --- C and C++
+
+static const char *const native_lookups[] = {"getaddrinfo", "gethostbyname", "getnameinfo", NULL};
+static const char *const native_results[] = {"std::__atomic_futex_unsigned", "std::__basic_future",
+                                             NULL};
+
+const struct language_text native_text = {.lookups = native_lookups, .results = native_results};
+
 // --- Those of which only the files are known
 
 static const char *const other_files[] = {

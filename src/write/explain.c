@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "explain.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "own_code.h"
 #include "profile.h"
 #include "served_ports.h"
+#include "stack_marks.h"
 #include "symbolize.h"
 #include "syscall_name.h"
 #include "wait_kind.h"
@@ -128,76 +128,10 @@ const struct place *explain_own_places(struct explanation *explanation, const st
 	return *ret_n > 0 ? explanation->places + explanation->n_places : NULL;
 }
 
-static bool has_name(const struct explanation *explanation, const struct stack *stack,
-                     const char *const *names)
+static bool has(const struct explanation *explanation, const struct stack *stack,
+                enum stack_mark mark)
 {
-	const struct report *report = explanation->report;
-
-	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		const uint32_t id = report->profile->location_ids[stack->first + i];
-		const struct location_lines *lines = &report->symbols->locations[id];
-		for (uint32_t j = 0; j < lines->count; j++) {
-			const uint32_t function = report->symbols->lines[lines->first + j].function;
-			for (size_t k = 0; names[k]; k++)
-				if (strstr(explain_function(explanation, function)->name, names[k]))
-					return true;
-		}
-	}
-	return false;
-}
-
-// The same for one of the lists that each language has, by its place in struct language_text.
-static bool has_listed(const struct explanation *explanation, const struct stack *stack,
-                       size_t list_offset)
-{
-	for (size_t i = 0; language_texts[i]; i++) {
-		const char *const *names;
-		memcpy(&names, (const char *)language_texts[i] + list_offset, sizeof(names));
-		if (names && has_name(explanation, stack, names))
-			return true;
-	}
-	return false;
-}
-
-static bool is_lookup(const struct explanation *explanation, const struct stack *stack)
-{
-	static const char *const names[] = {"getaddrinfo", "gethostbyname", "getnameinfo", NULL};
-
-	return has_name(explanation, stack, names) ||
-	       has_listed(explanation, stack, offsetof(struct language_text, lookups));
-}
-
-static bool is_child(const struct explanation *explanation, const struct stack *stack)
-{
-	return has_listed(explanation, stack, offsetof(struct language_text, children));
-}
-
-static bool is_answer(const struct explanation *explanation, const struct stack *stack)
-{
-	return has_listed(explanation, stack, offsetof(struct language_text, answers));
-}
-
-// True if it waits in a semaphore or pool of a well-known library. In others, a wait for a free
-// place looks like a wait for work (but see held_tasks.h).
-static bool is_pool(const struct explanation *explanation, const struct stack *stack)
-{
-	return has_listed(explanation, stack, offsetof(struct language_text, pools));
-}
-
-// True if it waits for the language's garbage collector, which is a part of allocating.
-static bool is_collection(const struct explanation *explanation, const struct stack *stack)
-{
-	return has_listed(explanation, stack, offsetof(struct language_text, collects));
-}
-
-// True if it waits for what another thread computes.
-static bool is_result(const struct explanation *explanation, const struct stack *stack)
-{
-	static const char *const names[] = {"std::__atomic_futex_unsigned", "std::__basic_future",
-	                                    NULL};
-
-	return has_name(explanation, stack, names) ||
-	       has_listed(explanation, stack, offsetof(struct language_text, results));
+	return stack_marks_has(&explanation->marks, stack, mark);
 }
 
 // True if it waits until another one takes what it gives.
@@ -210,7 +144,7 @@ static bool is_send(const struct explanation *explanation, const struct stack *s
 			if (strcmp(wait->reason, *reason) == 0)
 				return true;
 	}
-	return has_listed(explanation, stack, offsetof(struct language_text, gives));
+	return has(explanation, stack, MARK_GIVE);
 }
 
 static bool is_sync_name(const char *name)
@@ -282,33 +216,33 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 	case WAIT_KIND_LOCK:
 		return is_circle(explanation, stack)                           ? RULE_CIRCLE
 		       : wait && language_text_is_whole_lock(wait->descriptor) ? RULE_GIL
-		       : is_collection(explanation, stack)                     ? RULE_HOT
+		       : has(explanation, stack, MARK_COLLECT)                 ? RULE_HOT
 		                                                               : RULE_LOCK;
 	case WAIT_KIND_FILE:
 		return sample->state == THREAD_DISK && (!wait || wait->syscall == NO_SYSCALL)
 		           ? RULE_SWAP
 		           : RULE_FILE;
 	case WAIT_KIND_SOCKET:
-		return is_lookup(explanation, stack) ? RULE_LOOKUP
+		return has(explanation, stack, MARK_LOOKUP) ? RULE_LOOKUP
 		       : wait_kind_has_no_work(WAIT_KIND_SOCKET, wait) ||
 		               (wait && served_ports_have(explanation->served, wait))
 		           ? RULE_IDLE
 		           : RULE_PEER;
 	case WAIT_KIND_EVENT:
-		return is_lookup(explanation, stack)   ? RULE_LOOKUP
-		       : is_pool(explanation, stack)   ? RULE_POOL
-		       : is_child(explanation, stack)  ? RULE_CHILD
-		       : is_answer(explanation, stack) ? RULE_PEER
-		                                       : RULE_IDLE;
+		return has(explanation, stack, MARK_LOOKUP)   ? RULE_LOOKUP
+		       : has(explanation, stack, MARK_POOL)   ? RULE_POOL
+		       : has(explanation, stack, MARK_CHILD)  ? RULE_CHILD
+		       : has(explanation, stack, MARK_ANSWER) ? RULE_PEER
+		                                              : RULE_IDLE;
 	case WAIT_KIND_CONDITION:
-		return is_send(explanation, stack, wait) ? RULE_SEND
-		       : is_lookup(explanation, stack)   ? RULE_LOOKUP
-		       : is_pool(explanation, stack)     ? RULE_POOL
-		       : is_result(explanation, stack)   ? RULE_RESULT
-		       : is_answer(explanation, stack)   ? RULE_PEER
-		                                         : RULE_IDLE;
+		return is_send(explanation, stack, wait)      ? RULE_SEND
+		       : has(explanation, stack, MARK_LOOKUP) ? RULE_LOOKUP
+		       : has(explanation, stack, MARK_POOL)   ? RULE_POOL
+		       : has(explanation, stack, MARK_RESULT) ? RULE_RESULT
+		       : has(explanation, stack, MARK_ANSWER) ? RULE_PEER
+		                                              : RULE_IDLE;
 	case WAIT_KIND_PIPE:
-		return is_child(explanation, stack)                    ? RULE_CHILD
+		return has(explanation, stack, MARK_CHILD)             ? RULE_CHILD
 		       : !wait || !is_child_call(wait)                 ? RULE_PEER
 		       : strcmp(wait->descriptor, WAIT_ANY_CHILD) == 0 ? RULE_IDLE
 		                                                       : RULE_CHILD;
@@ -732,6 +666,7 @@ void explain_make(const struct report *report, struct explanation *ret)
 	    .total_ns = memory_alloc_zeroed(n, sizeof(double)),
 	};
 	sample_kinds_init(&ret->kinds, report->profile, report->symbols);
+	stack_marks_init(&ret->marks, report->profile, report->symbols);
 	add_up(ret);
 	find(ret);
 }
@@ -739,6 +674,7 @@ void explain_make(const struct report *report, struct explanation *ret)
 void explain_free(struct explanation *explanation)
 {
 	sample_kinds_deinit(&explanation->kinds);
+	stack_marks_deinit(&explanation->marks);
 	string_table_deinit(&explanation->strings);
 	free(explanation->own);
 	free(explanation->places);

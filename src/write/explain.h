@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "sample_kind.h"
+#include "stack_marks.h"
 #include "string_table.h"
 
 struct function;
@@ -88,6 +89,7 @@ struct finding {
 struct explanation {
 	const struct report *report;
 	struct sample_kinds kinds;
+	struct stack_marks marks;
 	struct served_ports *served;
 	uint8_t *own; // of each line of the symbols: 0: not looked at, 1: of other code, 2: own
 	struct string_table strings;

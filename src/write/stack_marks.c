@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "stack_marks.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "language_text.h"
+#include "memory.h"
+#include "profile.h"
+#include "symbolize.h"
+#include "text.h"
+
+// Where each language has its names for a mark.
+static const size_t lists[N_MARKS] = {
+    [MARK_LOOKUP] = offsetof(struct language_text, lookups),
+    [MARK_CHILD] = offsetof(struct language_text, children),
+    [MARK_ANSWER] = offsetof(struct language_text, answers),
+    [MARK_POOL] = offsetof(struct language_text, pools),
+    [MARK_GIVE] = offsetof(struct language_text, gives),
+    [MARK_RESULT] = offsetof(struct language_text, results),
+    [MARK_COLLECT] = offsetof(struct language_text, collects),
+};
+
+void stack_marks_init(struct stack_marks *marks, const struct profile *profile,
+                      const struct symbols *symbols)
+{
+	*marks = (struct stack_marks){
+	    .profile = profile,
+	    .symbols = symbols,
+	    .of_function =
+	        memory_alloc_zeroed(symbols->n_functions + 1, sizeof(*marks->of_function)),
+	};
+}
+
+void stack_marks_deinit(struct stack_marks *marks)
+{
+	free(marks->of_function);
+	*marks = (struct stack_marks){0};
+}
+
+static bool has_mark(const char *name, enum stack_mark mark)
+{
+	for (size_t i = 0; language_texts[i]; i++) {
+		const char *const *names;
+		memcpy(&names, (const char *)language_texts[i] + lists[mark], sizeof(names));
+		if (names && text_contains_any(name, names))
+			return true;
+	}
+	return false;
+}
+
+static uint16_t marks_of(const struct stack_marks *marks, uint32_t function)
+{
+	uint16_t *known = &marks->of_function[function];
+
+	if (*known)
+		return *known;
+	for (enum stack_mark mark = 0; mark < N_MARKS; mark++)
+		if (has_mark(marks->symbols->functions[function].name, mark))
+			*known |= (uint16_t)(1 << mark);
+	*known |= 1 << N_MARKS;
+	return *known;
+}
+
+bool stack_marks_has(const struct stack_marks *marks, const struct stack *stack,
+                     enum stack_mark mark)
+{
+	for (uint32_t i = stack->n_blamed; i < stack->n_frames; i++) {
+		const uint32_t id = marks->profile->location_ids[stack->first + i];
+		const struct location_lines *lines = &marks->symbols->locations[id];
+		for (uint32_t j = 0; j < lines->count; j++) {
+			const uint32_t function = marks->symbols->lines[lines->first + j].function;
+			if (marks_of(marks, function) >> mark & 1)
+				return true;
+		}
+	}
+	return false;
+}
