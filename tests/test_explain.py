@@ -5,7 +5,10 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 
 import harness
 from harness import Run, start_wrap
@@ -62,6 +65,62 @@ def count():
 for _ in range(3): threading.Thread(target=count, daemon=True).start()
 print("ready", flush=True)
 threading.Event().wait()
+"""
+# The garbage is handle's. With an argument it keeps many objects, which are looked at in each collection.
+GARBAGE_GO = """
+package main
+import ("crypto/sha256"; "fmt"; "os")
+type node struct { left, right *node; value [2]int }
+func build(depth int) *node {
+	if depth == 0 { return &node{} }
+	return &node{left: build(depth - 1), right: build(depth - 1)}
+}
+var kept []*node
+var sum [32]byte
+//go:noinline
+func handle() {
+	rows := []*node{}
+	for i := 0; i < 2000; i++ { rows = append(rows, &node{}) }
+	if len(kept) > 0 { rows[0].left = kept[0]; return }
+	text := make([]byte, 1 << 20)
+	for i := range rows { text[i] = byte(i) }
+	sum = sha256.Sum256(text)
+}
+func main() {
+	for i := 0; i < 8 && len(os.Args) > 1; i++ { kept = append(kept, build(15)) }
+	fmt.Println("ready")
+	for { handle() }
+}
+"""
+# Nearly all of its memory is in use.
+GARBAGE_JAVA = """
+import java.util.ArrayDeque;
+public class Main {
+    static ArrayDeque<byte[][]> kept = new ArrayDeque<>();
+    static void handle() {
+        kept.add(new byte[50][100]);
+        if (kept.size() > 5000) kept.remove();
+    }
+    public static void main(String[] args) {
+        for (int i = 0; i < 5000; i++) handle();
+        System.out.println("ready");
+        for (;;) handle();
+    }
+}
+"""
+GARBAGE_PYTHON = """
+class Node: pass
+kept = [Node() for _ in range(100000)]
+def handle():
+    for _ in range(2000):
+        a, b = Node(), Node()
+        a.other, b.other = b, a
+        rows.append(a)
+rows = []
+print("ready", flush=True)
+while True:
+    handle()
+    if len(rows) > 50000: rows.clear()
 """
 # A build waits for whichever job ends first, which is its work.
 BUILD = """
@@ -155,6 +214,40 @@ class Explain(harness.TestCase):
         harness.need(os.path.exists(fixture), "needs Go")
         found = self.first(self.start_fixture("golang", "channel"))
         self.assertEqual((found["rule"], found["function"], found["fault"]), ("channel", "main.submit", True))
+
+    def start_go(self, *args):
+        harness.need(shutil.which("go"), "needs Go")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        source = pathlib.Path(folder.name, "main.go")
+        source.write_text(GARBAGE_GO, encoding="utf-8")
+        subprocess.run(["go", "build", "-o", folder.name + "/main", source], check=True)
+        return self.start(folder.name + "/main", *args)
+
+    def check_gc(self, found, function, how="allocates the most"):
+        self.assertEqual((found["rule"], found["function"], found["fault"]), ("gc", function, True))
+        self.assertRegex(found["text"], rf"^garbage collection; {re.escape(function)} \(.*\)(, called by .*,)? {how}$")
+        self.assertGreater(found["share"], 0.33)
+
+    def test_gc(self):
+        """Threads of the runtime's own collect, and it is told for whom."""
+        self.check_gc(self.first(self.start_go("keep")), "main.handle")
+
+    def test_gc_java(self):
+        harness.need(shutil.which("java"), "needs Java")
+        for collector in "UseSerialGC", "UseG1GC", "UseParallelGC":
+            with self.subTest(collector), tempfile.TemporaryDirectory() as folder:
+                source = pathlib.Path(folder, "Main.java")
+                source.write_text(GARBAGE_JAVA, encoding="utf-8")
+                self.check_gc(self.first(self.start("java", "-Xmx48m", f"-XX:+{collector}", source)), "Main.handle")
+
+    def test_gc_python(self):
+        self.check_gc(self.first(self.python(GARBAGE_PYTHON)), "handle", "has it done the most")
+
+    def test_gc_is_healthy(self):
+        """A program that computes with what it allocates is told to compute."""
+        found = self.first(self.start_go())
+        self.assertEqual((found["rule"], found["function"], found["fault"]), ("hot", "main.handle", False))
 
     def test_every_rule(self):
         """A rule without a test fails here: in this file test_NAME, or a case in unit/test_explain.c."""

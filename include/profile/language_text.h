@@ -55,8 +55,11 @@ struct language_text {
 	const char *const *pools;
 	// Likewise, that wait for room in a queue, and for what another task computes.
 	const char *const *gives, *const *results;
-	// Likewise, that wait for the garbage collector, as a part of allocating.
-	const char *const *collects;
+	// Likewise, of the garbage collector, or that wait for it; that allocate, in so far as they
+	// are seen; and with which a program has its garbage collected at once.
+	const char *const *collects, *const *allocates, *const *asks_to_collect;
+	// How the names of threads begin that do nothing but collect garbage.
+	const char *const *collectors;
 	// Likewise, that look up the address of a host.
 	const char *const *lookups;
 	// Likewise, that wait for a child process, and for a server's answer, in whatever way.

@@ -15,6 +15,28 @@ static const char *const javascript_files[] = {
     "node", "nodejs", "libnode.so*", "deno", "bun", NULL,
 };
 
+// V8's.
+static const char *const javascript_collects[] = {
+    "v8::internal::Heap::CollectGarbage",
+    "v8::internal::Scaveng",
+    "v8::internal::ConcurrentMarking",
+    "v8::internal::IncrementalMarking",
+    "v8::internal::MarkCompact",
+    "v8::internal::MinorMark",
+    "v8::internal::Sweeper",
+    "v8::internal::Evacuat",
+    "v8::internal::PageEvacuation",
+    "v8::internal::PointersUpdating",
+    "v8::internal::ArrayBufferSweeper",
+    "v8::internal::MemoryAllocator::Unmapper",
+    NULL,
+};
+static const char *const javascript_allocates[] = {
+    "v8::internal::Heap::CollectGarbage",
+    "v8::internal::Runtime_AllocateIn",
+    NULL,
+};
+
 static const char *const javascript_inner[] = {
     "Builtin:*", "BytecodeHandler:*", "Handler:*", "RegExp:*", "Stub:*", NULL,
 };
@@ -76,6 +98,8 @@ static char *javascript_shorten(const char *name)
 }
 
 const struct language_text javascript_text = {
+    .collects = javascript_collects,
+    .allocates = javascript_allocates,
     .files = javascript_files,
     .inner = javascript_inner,
     .is_packaged = javascript_is_packaged,

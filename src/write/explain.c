@@ -6,6 +6,7 @@
 
 #include "blame.h"
 #include "frame_name.h"
+#include "garbage.h"
 #include "held_tasks.h"
 #include "language_text.h"
 #include "memory.h"
@@ -31,6 +32,8 @@ enum {
 	// One thread that hands out work waits most of the time until it is taken, or a place is
 	// free. Several that do so wait for who is too slow.
 	LEAST_SENDERS_PERCENT = 200,
+	// Who makes garbage is told if as many ticks show it.
+	LEAST_GARBAGE_TICKS = 5,
 	MAX_SYNC_FRAMES = 5, // of Go, from the system call up to syscall.Fsync
 };
 
@@ -39,6 +42,7 @@ const struct explain_rule explain_rules[N_RULES] = {
     [RULE_CIRCLE] = {"deadlock", "waits in a circle: a deadlock", 0, true, NULL},
     [RULE_CPU] = {"cpu", "is ready, but waits for a CPU", 20, true, "--state=runnable"},
     [RULE_GIL] = {"gil", "waits for the interpreter's lock (the GIL)", 20, true, "--blame"},
+    [RULE_COLLECT] = {"gc", "garbage collection", 33, true, "--on-cpu"},
     [RULE_LOCK] = {"lock", "waits for a lock", 10, true, "--blame"},
     [RULE_SWAP] = {"swap", "waits for its own memory to be read from disk", 5, true, "--off-cpu"},
     [RULE_FILE] = {"file", "waits for a disk", 10, false, "--off-cpu --syscalls"},
@@ -210,14 +214,18 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 
 	switch (sample_kind(&explanation->kinds, sample)) {
 	case WAIT_KIND_RUNNING:
-		return is_sync(explanation, stack) ? RULE_FILE : RULE_HOT;
+		return is_sync(explanation, stack)                 ? RULE_FILE
+		       : garbage_is_collected(explanation, sample) ? RULE_COLLECT
+		                                                   : RULE_HOT;
 	case WAIT_KIND_RUNNABLE:
 		return RULE_CPU;
 	case WAIT_KIND_LOCK:
 		return is_circle(explanation, stack)                           ? RULE_CIRCLE
 		       : wait && language_text_is_whole_lock(wait->descriptor) ? RULE_GIL
-		       : has(explanation, stack, MARK_COLLECT)                 ? RULE_HOT
-		                                                               : RULE_LOCK;
+		       : has(explanation, stack, MARK_COLLECT) ||
+		               has(explanation, stack, MARK_ALLOCATE)
+		           ? RULE_HOT
+		           : RULE_LOCK;
 	case WAIT_KIND_FILE:
 		return sample->state == THREAD_DISK && (!wait || wait->syscall == NO_SYSCALL)
 		           ? RULE_SWAP
@@ -311,6 +319,8 @@ static char *why_text(const struct explanation *explanation, const struct sample
 	static const char held_by[] = ", held by ", end_of[] = "the end of ";
 	const struct profile *profile = explanation->report->profile;
 
+	if (rule == RULE_ALLOCATES)
+		return memory_strdup(garbage_made_text(explanation, sample));
 	if (sample->wait == WAIT_NONE || rule == RULE_HOT || rule == RULE_CPU ||
 	    rule == RULE_SLEEP || rule == RULE_ONLY_SLEEP || rule == RULE_CIRCLE || is_sender(rule))
 		return memory_strdup("");
@@ -403,6 +413,7 @@ static void add_up(struct explanation *explanation)
 		rules[i] = (uint8_t)rule_of(explanation, sample);
 	}
 	held_tasks_find(explanation, rules);
+	garbage_find(explanation, rules);
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sample *sample = &profile->samples[i];
 		if (!explain_is_selected(explanation, i))
@@ -423,9 +434,13 @@ static void add_up(struct explanation *explanation)
 		if (!explain_is_selected(explanation, i))
 			continue;
 		const enum rule rule = rule_by_thread(explanation, sample, rules[i]);
+		if (explanation->collect_ns > 0 && garbage_is_made(explanation, sample) &&
+		    is_in_own_code(explanation, &profile->stacks[sample->stack]))
+			add_row(explanation, sample, RULE_ALLOCATES);
 		if (rule == RULE_IDLE)
 			continue;
-		add_row(explanation, sample, rule);
+		if (rule != RULE_COLLECT)
+			add_row(explanation, sample, rule);
 		*(explain_is_last(rule) ? &explanation->only_ns
 		  : rule == RULE_SLEEP  ? &explanation->sleep_ns
 		                        : &explanation->active_ns) += (double)sample->wall_ns;
@@ -544,13 +559,16 @@ static double least_thread_ns(const struct explanation *explanation, enum rule r
 	const double all_ns = (double)explanation->report->profile->duration_ns;
 	const double ran_ns = all_ns - explanation->all_ready_ns;
 
-	if (rule != RULE_HOT)
+	if (rule != RULE_HOT && rule != RULE_COLLECT)
 		return LEAST_THREAD_PERCENT * all_ns / 100;
-	return LEAST_HOT_PERCENT * (ran_ns * 20 > all_ns ? ran_ns : all_ns / 20) / 100;
+	return (rule == RULE_HOT ? LEAST_HOT_PERCENT : LEAST_THREAD_PERCENT) *
+	       (ran_ns * 20 > all_ns ? ran_ns : all_ns / 20) / 100;
 }
 
 double explain_whole_ns(const struct explanation *explanation, enum rule rule)
 {
+	if (rule == RULE_COLLECT)
+		return explanation->cpu_ns;
 	return explanation->active_ns +
 	       (rule == RULE_SLEEP || explain_is_last(rule) ? explanation->sleep_ns : 0) +
 	       (explain_is_last(rule) ? explanation->only_ns : 0);
@@ -628,13 +646,51 @@ static bool is_told(const struct explanation *explanation, enum rule rule)
 	       (rule == RULE_ONLY_SLEEP || !explain_is_last(explanation->findings[0].rule));
 }
 
+// Tells of collecting garbage, and in which function most of it is made, if many samples show one:
+// the innermost one that makes a third.
+static void find_garbage(struct explanation *explanation, size_t first, size_t end)
+{
+	struct finding finding = {
+	    .rule = RULE_COLLECT, .row = first, .ns = explanation->collect_ns};
+	double all_ns = 0;
+
+	if (explanation->collect_ns <= 0 ||
+	    explanation->collect_ns < least_ns(explanation, RULE_COLLECT))
+		return;
+	for (size_t i = first; i < end; i++)
+		all_ns += explanation->rows[i].ns;
+	while (first < end &&
+	       all_ns >= LEAST_GARBAGE_TICKS * (double)explanation->report->profile->period_ns) {
+		size_t most = end, next;
+		double ns, most_ns = 0;
+		for (size_t i = first; i < end; i = next) {
+			next = i + 1;
+			if (explanation->rows[i].n_own <= finding.depth)
+				continue;
+			next = same_function(explanation, i, end, finding.depth, &ns);
+			most = ns > most_ns ? i : most;
+			most_ns = ns > most_ns ? ns : most_ns;
+		}
+		if (most_ns * 3 < all_ns || most == end)
+			break;
+		first = most;
+		end = same_function(explanation, most, end, finding.depth, &ns);
+		finding.row = first;
+		finding.depth++;
+	}
+	add_finding(explanation, &finding);
+}
+
 static void find(struct explanation *explanation)
 {
-	const size_t n = explanation->n_rows;
+	size_t n = explanation->n_rows;
 
 	if (n > 0)
 		qsort_r(explanation->rows, n, sizeof(*explanation->rows), compare_rows,
 		        explanation);
+	while (n > 0 && explanation->rows[n - 1].rule == RULE_ALLOCATES)
+		n--;
+	find_garbage(explanation, n, explanation->n_rows);
 	for (size_t i = 0, end; i < n; i = end) {
 		const enum rule rule = explanation->rows[i].rule;
 		double ns = 0;

@@ -28,6 +28,7 @@ enum rule {
 	RULE_CIRCLE,
 	RULE_CPU,
 	RULE_GIL,
+	RULE_COLLECT,
 	RULE_LOCK,
 	RULE_SWAP,
 	RULE_FILE,
@@ -42,6 +43,7 @@ enum rule {
 	RULE_ONLY_PEER, // by threads that do nothing else, as the next one
 	RULE_ONLY_SLEEP,
 	N_RULES,
+	RULE_ALLOCATES = N_RULES, // of rows: not told by itself, but what RULE_COLLECT collects
 };
 
 struct explain_rule {
@@ -102,6 +104,8 @@ struct explanation {
 	double all_ready_ns;      // waiting for a CPU
 	double sleep_ns;          // RULE_SLEEP: not active
 	double only_ns;           // RULE_RESULT and those after it: not active
+	double cpu_ns;            // computing
+	double collect_ns;        // of that, collecting garbage: RULE_COLLECT
 	double send_ns[N_RULES];  // RULE_SEND, RULE_POOL and RULE_RESULT
 	bool machine_is_busy;     // it waits for CPUs that other processes use, which is no finding
 	struct finding findings[MAX_FINDINGS];

@@ -20,6 +20,8 @@ static const size_t lists[N_MARKS] = {
     [MARK_GIVE] = offsetof(struct language_text, gives),
     [MARK_RESULT] = offsetof(struct language_text, results),
     [MARK_COLLECT] = offsetof(struct language_text, collects),
+    [MARK_ALLOCATE] = offsetof(struct language_text, allocates),
+    [MARK_ASK_COLLECT] = offsetof(struct language_text, asks_to_collect),
 };
 
 void stack_marks_init(struct stack_marks *marks, const struct profile *profile,

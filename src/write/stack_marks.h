@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // stack_marks: what a stack is known for by the names of its functions: it looks a host up, waits
-// for a child, or for a pool. The names are in language_text. Each function is compared but once.
+// for a child, allocates. The names are in language_text. Each function is compared but once.
 #pragma once
 
 #include <stdbool.h>
@@ -18,6 +18,8 @@ enum stack_mark {
 	MARK_GIVE,
 	MARK_RESULT,
 	MARK_COLLECT,
+	MARK_ALLOCATE,
+	MARK_ASK_COLLECT,
 	N_MARKS,
 };
 

@@ -66,14 +66,32 @@ static char *cause_text(const struct explanation *explanation, const struct caus
 	return text;
 }
 
+// Returns that garbage is collected, after `begin`, and for whom; a new string.
+static char *garbage_text(const struct explanation *explanation, const struct finding *finding,
+                          const char *begin)
+{
+	const struct place *places = explain_places(explanation, finding->row);
+
+	if (finding->depth == 0)
+		return memory_printf("%sgarbage collection", begin);
+	_cleanup_free_ char *where = place_text(explanation, &places[finding->depth - 1], true);
+	_cleanup_free_ char *caller =
+	    finding->depth > 1 ? place_text(explanation, &places[finding->depth - 2], false) : NULL;
+	return memory_printf("%sgarbage collection; %s%s%s%s %s", begin, where,
+	                     caller ? ", called by " : "", caller ?: "", caller ? "," : "",
+	                     explanation->strings.items[explanation->rows[finding->row].why]);
+}
+
 // Returns what the finding is, without its share, a new string.
 static char *sentence(const struct explanation *explanation, const struct finding *finding)
 {
 	const struct report *report = explanation->report;
 	const struct place *places = explain_places(explanation, finding->row);
 	const char *does = explain_rules[finding->rule].does;
-	const char *why = explanation->strings.items[explanation->rows[finding->row].why];
 
+	if (finding->rule == RULE_COLLECT)
+		return garbage_text(explanation, finding, "");
+	const char *why = explanation->strings.items[explanation->rows[finding->row].why];
 	if (finding->rule == RULE_CPU)
 		return memory_printf("the program %s", report->cpu_wait ?: does);
 	if (finding->depth == 0)
@@ -94,6 +112,12 @@ static char *told(const struct explanation *explanation, const struct finding *f
 {
 	_cleanup_free_ char *text = sentence(explanation, finding);
 
+	if (finding->rule == RULE_COLLECT) {
+		_cleanup_free_ char *begin =
+		    memory_printf("%s%d %%%s of the CPU time is ", mark,
+		                  percent(finding->ns, explanation->cpu_ns), mark);
+		return garbage_text(explanation, finding, begin);
+	}
 	if (finding->rule == RULE_SLEEP || explain_is_last(finding->rule))
 		return memory_printf("%s, for %s%.1f s%s", text, mark, seconds(finding->ns), mark);
 	return memory_printf("%s%d %%%s %s", mark, percent(finding->ns, explanation->active_ns),

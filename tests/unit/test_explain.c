@@ -53,6 +53,12 @@ static const struct activity asks_itself = {
     THREAD_SLEEPING, SYS_recvfrom, "unix:[1], other end: \"prog\" 100", "", "recv", ALL_TICKS};
 static const struct activity collects = {THREAD_SLEEPING, NO_SYSCALL,        "sema 0x57",
                                          "semacquire",    "runtime.gcStart", 150};
+static const struct activity marks = {THREAD_RUNNING,           NO_SYSCALL, "", "",
+                                      "runtime.gcBgMarkWorker", 100};
+static const struct activity marks_little = {THREAD_RUNNING,           NO_SYSCALL, "", "",
+                                             "runtime.gcBgMarkWorker", 20};
+static const struct activity allocates = {
+    THREAD_SLEEPING, SYS_futex, "mutex 0x1, held by \"a\" 1", "", "MemAllocator::allocate", 60};
 static const struct activity syncs = {THREAD_RUNNING, NO_SYSCALL, "", "", "syscall.Fsync", 150};
 static const struct activity locks = {
     THREAD_SLEEPING, SYS_futex, "mutex 0x1, held by \"a\" 1", "", "pthread_mutex_lock", 60};
@@ -110,6 +116,9 @@ static const struct {
     {"waits for an answer only", {{&asks}}, "peer"},
     {"waits for itself, which sleeps", {{&asks_itself}, {&sleeps}}, "sleep"},
     {"a collection is a part of allocating", {{&collects, &computes}}, "hot"},
+    {"garbage is collected", {{&marks}, {&computes}}, "!gc hot"},
+    {"a little garbage is a part of computing", {{&marks_little}, {&computes}}, "hot"},
+    {"the lock of a heap is a part of allocating", {{&allocates, &computes}}, "hot"},
     {"a disk that is fast is one, too", {{&syncs}}, "file"},
     {"a fault comes before what takes longer", {{&locks}, {&computes, &syncs}}, "!lock file"},
     {"nothing", {{NULL}}, ""},

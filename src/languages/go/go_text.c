@@ -37,7 +37,21 @@ static const char *const pools[] = {
     "semaphore.(*Weighted).Acquire",
     NULL,
 };
-static const char *const collects[] = {"runtime.gcStart", "runtime.gcAssistAlloc", NULL};
+static const char *const collects[] = {
+    "runtime.gcStart",
+    "runtime.gcAssistAlloc",
+    "runtime.gcBgMark",
+    "runtime.deductAssistCredit",
+    "runtime.bgsweep",
+    "runtime.bgscavenge",
+    "runtime.deductSweep",
+    "runtime.gcMarkDone",
+    "runtime.gcMarkTermin",
+    "runtime.wbBufFlush",
+    NULL,
+};
+static const char *const allocates[] = {"runtime.mallocgc", NULL};
+static const char *const asks_to_collect[] = {"runtime.GC", "debug.FreeOSMemory", NULL};
 static const char *const lookups[] = {"net.(*Resolver)", NULL};
 static const char *const answers[] = {"net/http.(*persistConn).roundTrip", NULL};
 static const char *const files[] = {"libgo.so*", NULL};
@@ -149,6 +163,8 @@ const struct language_text go_text = {
     .sends = sends,
     .pools = pools,
     .collects = collects,
+    .allocates = allocates,
+    .asks_to_collect = asks_to_collect,
     .lookups = lookups,
     .answers = answers,
     .files = files,

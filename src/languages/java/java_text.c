@@ -39,6 +39,31 @@ static const char *const gives[] = {"BlockingQueue.put", "BlockingDeque.put", NU
 static const char *const results[] = {"FutureTask.get",         "CompletableFuture.get",
                                       "CompletableFuture.join", "ForkJoinTask.get",
                                       "ForkJoinTask.join",      NULL};
+
+// The collectors' threads have these names since 9.
+static const char *const collectors[] = {"GC Thread#", "G1 ",        "ZWorker", "ZDriver",
+                                         "XWorker",    "Shenandoah", NULL};
+
+// The collectors' threads before, and what the thread of the virtual machine does for them.
+static const char *const collects[] = {
+    "GangWorker::run",
+    "ConcurrentGCThread::run",
+    "GCTaskThread::run",
+    "VM_GenCollect",
+    "VM_CollectForMetadata",
+    "VM_SerialCollect",
+    "VM_SerialGC",
+    "VM_ParallelCollect",
+    "VM_ParallelGC",
+    "VM_G1",
+    "VM_Shenandoah",
+    "Heap::do_collection",
+    NULL,
+};
+
+// Only the slow path has a name; a thread that waits for the collector is in it, too.
+static const char *const allocates[] = {"MemAllocator::allocate", NULL};
+static const char *const asks_to_collect[] = {"JVM_GC", NULL};
 static const char *const locks[] = {"monitor ", "lock ", NULL};
 static const char *const files[] = {"java", "libj[lv][im]*.so", NULL};
 static const char *const folders[] = {"/jvm/", "/jdk", "/jre", "/openjdk", NULL};
@@ -102,6 +127,10 @@ const struct language_text java_text = {
     .pools = pools,
     .gives = gives,
     .results = results,
+    .collectors = collectors,
+    .collects = collects,
+    .allocates = allocates,
+    .asks_to_collect = asks_to_collect,
     .files = files,
     .folders = folders,
     .inner = inner,

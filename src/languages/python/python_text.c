@@ -39,6 +39,7 @@ static const char *const pools[] = {
 
 static const char *const gives[] = {"Queue.put", NULL};
 static const char *const results[] = {"Future.result", NULL};
+static const char *const asks_to_collect[] = {"gc_collect_impl", NULL};
 static const char *const children[] = {"Popen.communicate", "Popen.wait", NULL};
 
 static const char *const files[] = {
@@ -173,6 +174,7 @@ const struct language_text python_text = {
     .pools = pools,
     .gives = gives,
     .results = results,
+    .asks_to_collect = asks_to_collect,
     .children = children,
     .files = files,
     .is_packaged = is_packaged,
