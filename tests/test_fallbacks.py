@@ -10,7 +10,9 @@ import subprocess
 import sys
 
 import harness
-from harness import STATUS_TARGET, attach, start_attach
+from harness import LEAVES, STATUS_TARGET, THREAD, attach, start_attach
+
+STOPPED_SLEEPERS = "sleeping threads had to be stopped"
 
 
 def without(file):
@@ -24,16 +26,81 @@ def without(file):
     }
 
 
-class Kernel(harness.TestCase):
-    def test_refused(self):
-        """A kernel that does not show which threads sleep, or in which call. A schedstat that is 0 of
-        each thread does not say that none has run."""
-        target = self.start_fixture("threads", 2, 1)
-        for file in ("schedstat", "counts", "syscall"):
+def sleepers(run):
+    return [sample for sample in run.pprof.samples if "sleep_here" in sample.stack]
+
+
+class Proc(harness.TestCase):
+    """A kernel without schedstat or syscall, or one that does not show them to us: stops."""
+
+    def check(self, file):
+        target = self.start_fixture("threads", 6, 1)
+        sleeper = max(harness.tids_of(target.pid), key=lambda tid: self.is_sleeper(target, tid))
+        _, start_s = harness.schedule_of(target.pid, sleeper)
+        run = attach(target, env=without(file))
+        waited_s = harness.schedule_of(target.pid, sleeper)[1] - start_s
+        self.assertIn(STOPPED_SLEEPERS, run.stderr)
+        for name, leaf in (("worker-00", "spin_here"), ("worker-05", "sleep_here" + LEAVES)):
+            counts = run.stacks(name)
+            self.assertEqual(sum(counts.values()), run.summary.ticks)
+            self.assert_stacks(counts, rf"{THREAD}worker;{leaf}", share=0.9)
+        # Each stop wakes it for a moment, in which on a busy machine it waits for a CPU.
+        asleep = sum(s.count for s in sleepers(run) if s.state == "sleeping")
+        share = max(0, 1 - waited_s / run.summary.duration_s)
+        self.assertGreaterEqual(asleep, 0.5 * share * sum(s.count for s in sleepers(run)))
+
+    def is_sleeper(self, target, tid):
+        return harness.read_status(target.pid, tid)["Name"] == "worker-05"
+
+    def test_without_schedstat(self):
+        self.check("schedstat")
+
+    def test_without_counts(self):
+        """A schedstat that is 0 of each thread does not say that none has run."""
+        self.check("counts")
+
+    def test_without_syscall(self):
+        self.check("syscall")
+
+    def test_with_both(self):
+        target = self.start_fixture("threads", 6, 1)
+        run = attach(target, env=without("nothing"))
+        self.assertNotIn(STOPPED_SLEEPERS, run.stderr)
+
+
+# The main thread fills a pipe, and waits for room; when it is told to, another one reads it all.
+BLOCKED_WRITER = """
+import os, sys, threading
+read_fd, write_fd = os.pipe()
+BYTES = 300000
+def drain():
+    sys.stdin.readline()
+    left = BYTES
+    while left > 0:
+        left -= len(os.read(read_fd, left))
+threading.Thread(target=drain, daemon=True).start()
+print("ready", flush=True)
+print(os.write(write_fd, bytes(BYTES)), flush=True)
+"""
+
+
+def wchan(pid):
+    with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
+        return file.read()
+
+
+class Calls(harness.TestCase):
+    def test_blocked_writer(self):
+        """One that has given a part of its data is not stopped: the rest could come at any time."""
+        for file in ("syscall", "schedstat"):
             with self.subTest(file):
-                run = start_attach(target, "-d", "0.1", env=without(file))
-                run.finish(expect=STATUS_TARGET)
-                self.assertRegex(run.stderr, r"^profiler: this kernel does not show .*\n$")
+                target = self.start(sys.executable, "-c", BLOCKED_WRITER)
+                harness.wait_for(lambda t=target: "pipe_write" in wchan(t.pid), "the full pipe")
+                run = attach(target, env=without(file))
+                self.assertEqual({s.stack for s in run.pprof.samples if s.tid == target.pid},
+                                 {("[truncated: stack not available]",)})
+                target.process.stdin.write(b"\n")
+                self.assertEqual(target.rest(), ["300000"])
 
 
 class Threads(harness.TestCase):

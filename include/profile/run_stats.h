@@ -105,4 +105,5 @@ struct run_stats {
 	struct run_tasks tasks;
 	bool pages_hidden;  // the kernel does not show which pages are in memory
 	bool kernel_hidden; // kernel frames were asked for, but are not shown
+	bool blind; // sleeping threads had to be stopped: no schedstat, or no /proc/TID/syscall
 };

@@ -47,6 +47,7 @@ enum sleeper_look {
 	                // stack
 	SLEEPER_COPIED, // asleep now, in thread->call; *ret_snapshot holds it, with SP, PC and its
 	                // call's arguments
+	SLEEPER_HIDDEN, // asleep, but only a stop can show its stack
 	SLEEPER_BARE,   // has no stack of the program's, running or not: a worker of the kernel's
 	                // (io_uring)
 	SLEEPER_RUNS,   // runs, or moved while it was looked at: must be stopped

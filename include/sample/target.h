@@ -61,6 +61,7 @@ struct target_thread {
 	bool asked_name;     // a runtime was asked for it
 
 	// What was last seen of it without a stop (sleeper).
+	bool has_schedstat;
 	struct proc_schedstat last;  // as last read
 	struct proc_schedstat first; // as first read in a tick...
 	int64_t first_ns;            // ...which is that one; 0: none
@@ -89,11 +90,13 @@ struct target_thread {
 
 struct target {
 	int pid;
-	int task_fd;      // /proc/PID/task
-	uint64_t n_links; // its st_nlink at the last listing: threads + 2; 0: list again
-	long last_pid;    // that the machine had given out then; -1: not known
-	int tracer_pid;   // another tracer's, if it was there at the start; 0: none
-	int max_kept_fd;  // descriptors below this may be kept open; the others are for other uses
+	int task_fd;         // /proc/PID/task
+	uint64_t n_links;    // its st_nlink at the last listing: threads + 2; 0: list again
+	long last_pid;       // that the machine had given out then; -1: not known
+	int tracer_pid;      // another tracer's, if it was there at the start; 0: none
+	bool sees_syscalls;  // /proc/TID/syscall can be read
+	bool sees_schedstat; // /proc/TID/schedstat can be read
+	int max_kept_fd; // descriptors below this may be kept open; the others are for other uses
 	struct resident resident;
 	struct process_title title;
 	const struct runtimes *runtimes; // that read their part of each copy; NULL: none; borrowed

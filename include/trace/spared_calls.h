@@ -23,3 +23,8 @@ bool spared_calls_has(int pid, int tid, struct resident *resident, const struct 
 // twice, or never, if the answer takes longer than a tick. If the kernel does not tell, this is
 // true for every thread under a seccomp filter.
 bool spared_calls_asks_program(int pid, int tid);
+
+// True if the sleeping thread waits for room for data that it writes: the kernel's function tells
+// so even if the call itself is hidden. After a stop the call would have to be continued, for as
+// long as that takes.
+bool spared_calls_gives(int pid, int tid);

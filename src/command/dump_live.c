@@ -124,7 +124,8 @@ static void note_sampled(void *context, const struct target *target)
 		        .thread = thread->account.thread,
 		        .pid = target->pid,
 		        .tid = thread->tid,
-		        .is_asleep = thread->sleep.asleep,
+		        .is_asleep =
+		            thread->sleep.asleep && target->sees_syscalls && thread->has_schedstat,
 		        .runs = thread->sleep.runs,
 		        .call = thread->call,
 		        .lock = read_lock(target, thread),

@@ -291,6 +291,10 @@ static void print_guessed_frames(const struct run_stats *stats)
 // Tells what the kernel does not show.
 static void print_hidden(const struct run_stats *stats)
 {
+	if (stats->blind)
+		fputs("profiler: sleeping threads had to be stopped to be sampled: the kernel does "
+		      "not show their schedstat or syscall in /proc\n",
+		      stderr);
 	if (stats->pages_hidden)
 		fputs("profiler: the kernel does not show which pages are in memory "
 		      "(/proc/PID/pagemap): a thread may have been paused while the kernel read "

@@ -13,7 +13,7 @@ enum decision decision_before_look(bool asked_now, bool pending)
 	return pending ? DECISION_WAIT : DECISION_LOOK;
 }
 
-enum decision decision_after_look(enum sleeper_look look)
+enum decision decision_after_look(enum sleeper_look look, enum bears_stop bears)
 {
 	switch (look) {
 	case SLEEPER_UNCHANGED:
@@ -26,6 +26,10 @@ enum decision decision_after_look(enum sleeper_look look)
 		return DECISION_FORGET;
 	case SLEEPER_BARE:
 		return DECISION_MARK;
+	case SLEEPER_HIDDEN:
+		if (bears == BEARS_NOT_ASKED)
+			return DECISION_ASK;
+		return bears == BEARS_STOP ? DECISION_STOP : DECISION_MARK;
 	default:
 		return DECISION_STOP;
 	}

@@ -21,7 +21,8 @@ enum decision {
 	DECISION_COUNT,  // counts the copy's stack: nothing can show more
 	DECISION_ASK,    // asks whether its system call bears a stop
 	DECISION_STOP,   // stops it: only that shows its stack, or more of it
-	DECISION_MARK,   // counts a stack that was not taken, since there is none
+	DECISION_MARK,   // counts a stack that was not taken: only a stop shows it, and its system
+	                 // call bears none; or there is none
 	DECISION_FORGET, // it has ended
 };
 
@@ -29,10 +30,10 @@ enum decision {
 // stopped yet.
 enum decision decision_before_look(bool asked_now, bool pending);
 
-// Decides after a look.
-enum decision decision_after_look(enum sleeper_look look);
-
 enum bears_stop { BEARS_NOT_ASKED, BEARS_STOP, BEARS_NO_STOP };
+
+// Decides after a look. `bears`: whether the call of a thread that is hidden bears a stop.
+enum decision decision_after_look(enum sleeper_look look, enum bears_stop bears);
 
 // What the unwound copy of a sleeper shows.
 struct copy_seen {

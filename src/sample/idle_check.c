@@ -177,5 +177,5 @@ void idle_check_settle(struct idle_check *check, const struct target *target)
 	// If a sleeper had run meanwhile, the rest would be smaller than before.
 	const bool stays = rest_stays(check, target, true);
 
-	check->known = stays;
+	check->known = target->sees_schedstat && stays;
 }

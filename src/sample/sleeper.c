@@ -110,6 +110,10 @@ bool sleeper_exits(const struct target *target, struct target_thread *thread)
 
 bool sleeper_is_blocked(const struct target *target, struct target_thread *thread)
 {
+	enum thread_state state;
+
+	if (!target->sees_syscalls)
+		return sleeper_state(target, thread, &state) && state != THREAD_RUNNING;
 	return proc_is_blocked(thread->syscall_fd, target->pid, thread->tid);
 }
 
@@ -149,7 +153,7 @@ static bool is_back(const struct target *target, const struct target_thread *thr
 	uint8_t bytes[MAX_PICTURE_BYTES];
 	struct proc_syscall call;
 
-	if (picture->size == 0)
+	if (picture->size == 0 || !target->sees_syscalls)
 		return true;
 	return proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) &&
 	       !call.running && call.sp == picture->sp && call.pc == picture->pc &&
@@ -164,6 +168,8 @@ static enum sleep_verdict judge(const struct target *target, struct target_threa
 	struct sleep *sleep = &thread->sleep;
 	const uint64_t runs = thread->last.runs;
 
+	if (!thread->has_schedstat)
+		return SLEEP_UNKNOWN;
 	enum sleep_verdict verdict = sleep_judge(sleep, runs, SLEEP_NOT_ASKED);
 	if (verdict != SLEEP_ASK)
 		return verdict;
@@ -238,16 +244,34 @@ static enum sleeper_look copy_found(const struct target *target, struct target_t
 	return SLEEPER_COPIED;
 }
 
+// Reads the run count, if the kernel shows it. False if the thread is gone.
 static bool read_schedstat(const struct target *target, struct target_thread *thread)
 {
-	return proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
+	thread->has_schedstat =
+	    target->sees_schedstat &&
+	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
+	return thread->has_schedstat || !target->sees_schedstat || !is_gone(errno);
+}
+
+// Does what can be done if the kernel does not show run counts or system calls. With run counts,
+// one stop for each sleep is enough.
+static enum sleeper_look look_from_afar(const struct target *target, struct target_thread *thread,
+                                        enum thread_state *ret_state)
+{
+	if (!sleeper_state(target, thread, ret_state))
+		return SLEEPER_GONE;
+	if (*ret_state == THREAD_RUNNING)
+		return SLEEPER_RUNS;
+	thread->sleep.runs = thread->last.runs;
+	thread->call = (struct proc_syscall){.running = true}; // not known
+	return SLEEPER_HIDDEN;
 }
 
 static enum sleeper_look see(const struct target *target, struct target_thread *thread,
                              enum thread_state *ret_state)
 {
 	if (!read_schedstat(target, thread))
-		return is_gone(errno) ? SLEEPER_GONE : SLEEPER_RUNS;
+		return SLEEPER_GONE;
 	switch (judge(target, thread)) {
 	case SLEEP_ON:
 		return SLEEPER_UNCHANGED;
@@ -258,6 +282,8 @@ static enum sleeper_look see(const struct target *target, struct target_thread *
 	}
 	if (thread->is_kernels)
 		return sleeper_state(target, thread, ret_state) ? SLEEPER_BARE : SLEEPER_GONE;
+	if (!thread->has_schedstat || !target->sees_syscalls)
+		return look_from_afar(target, thread, ret_state);
 	return find_call(target, thread, ret_state);
 }
 
@@ -294,7 +320,8 @@ struct proc_schedstat sleeper_figures(const struct target *target,
 {
 	struct proc_schedstat now;
 
-	if (!proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now))
+	if (!thread->has_schedstat ||
+	    !proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now))
 		return (struct proc_schedstat){0};
 	return now;
 }
@@ -347,7 +374,8 @@ bool sleeper_has_moved(const struct target *target, const struct target_thread *
 {
 	struct proc_schedstat now;
 
-	return proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now) &&
+	return thread->has_schedstat &&
+	       proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now) &&
 	       now.runs != thread->sleep.runs;
 }
 

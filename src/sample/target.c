@@ -64,20 +64,6 @@ static struct error *check_fd_limit(void)
 	                    (uintmax_t)limit.rlim_cur);
 }
 
-// Without these files each sleeper would have to be stopped, and its system call guessed. All
-// kernels that distributions build have them.
-static struct error *check_kernel(void)
-{
-	struct proc_syscall call;
-
-	if (proc_counts_runs() && proc_read_syscall(-1, getpid(), getpid(), &call))
-		return NULL;
-	return error_create(EXIT_STATUS_TARGET,
-	                    "this kernel does not show which threads sleep, and in what "
-	                    "(/proc/PID/schedstat, /proc/PID/syscall): it has to be built with "
-	                    "CONFIG_SCHED_INFO and CONFIG_HAVE_ARCH_TRACEHOOK");
-}
-
 struct error *target_open(int pid, bool is_ours, struct target *ret)
 {
 	const int max_kept_fd = raise_fd_limit();
@@ -85,14 +71,14 @@ struct error *target_open(int pid, bool is_ours, struct target *ret)
 	struct error *error = check_fd_limit();
 	if (!error)
 		error = diagnose_target(pid, &pid);
-	if (!error)
-		error = check_kernel();
 	if (error)
 		return error;
 	*ret = (struct target){
 	    .pid = pid,
 	    .task_fd = open_task_directory(pid),
 	    .max_kept_fd = max_kept_fd,
+	    .sees_syscalls = true,
+	    .sees_schedstat = true,
 	    .tracer_pid = is_ours ? 0 : diagnose_tracer(pid),
 	};
 	resident_init(&ret->resident, pid);
@@ -153,6 +139,20 @@ int target_open_kept(const struct target *target, int tid, const char *file)
 	return -1;
 }
 
+// Finds out which files of a thread we may read.
+static void probe(struct target *target, int tid)
+{
+	struct proc_schedstat schedstat;
+	struct proc_syscall call;
+	struct proc_stat stat;
+
+	target->sees_schedstat =
+	    proc_read_schedstat(-1, target->pid, tid, &schedstat) && proc_counts_runs();
+	target->sees_syscalls = proc_read_syscall(-1, target->pid, tid, &call);
+	if (!proc_read_stat(-1, target->pid, tid, &stat)) // gone: the next thread will tell
+		target->sees_schedstat = target->sees_syscalls = true;
+}
+
 // Appends the thread, unless it is gone already.
 static bool add_thread(struct target *target, int tid)
 {
@@ -164,7 +164,8 @@ static bool add_thread(struct target *target, int tid)
 	thread->listed = true;
 	thread->syscall_fd = thread->stat_fd = -1;
 	thread->schedstat_fd = target_open_kept(target, tid, "schedstat");
-	proc_read_schedstat(thread->schedstat_fd, target->pid, tid, &thread->last);
+	thread->has_schedstat =
+	    proc_read_schedstat(thread->schedstat_fd, target->pid, tid, &thread->last);
 	// A main thread that has exited stays listed until the last thread ends.
 	if (!proc_read_stat(-1, target->pid, tid, &stat) || stat.state == 'Z' ||
 	    stat.state == 'X') {
@@ -172,7 +173,10 @@ static bool add_thread(struct target *target, int tid)
 		return false;
 	}
 	thread->is_kernels = uname(&kernel) == 0 && proc_is_kernels(stat.flags, kernel.release);
-	thread->syscall_fd = target_open_kept(target, tid, "syscall");
+	if (target->n_threads == 0)
+		probe(target, tid);
+	if (target->sees_syscalls)
+		thread->syscall_fd = target_open_kept(target, tid, "syscall");
 	*array_push(target->threads, target->n_threads, target->threads_capacity) = thread;
 	return true;
 }

@@ -38,7 +38,7 @@ static void note_birth(struct profile *profile, const struct target_thread *thre
 	const int64_t lived_ns = (int64_t)(thread->last.cpu_ns + thread->last.delay_ns);
 	const bool is_first = profile->start_ns == 0 || since_ns <= profile->start_ns;
 
-	if (!is_first && lived_ns <= clock_now_ns() - since_ns)
+	if (!is_first && thread->has_schedstat && lived_ns <= clock_now_ns() - since_ns)
 		profile_note_figures(profile, thread->account.own, &none);
 }
 
@@ -126,10 +126,11 @@ void thread_info_note_kernel_figures(struct profile *profile, const struct targe
 {
 	const struct proc_schedstat *last = &thread->last;
 
-	profile_note_figures(profile, thread->account.own,
-	                     &(struct thread_figures){at_ns, (int64_t)last->cpu_ns,
-	                                              (int64_t)last->delay_ns, thread->held_ns,
-	                                              thread->displaced_ns});
+	if (thread->has_schedstat)
+		profile_note_figures(
+		    profile, thread->account.own,
+		    &(struct thread_figures){at_ns, (int64_t)last->cpu_ns, (int64_t)last->delay_ns,
+		                             thread->held_ns, thread->displaced_ns});
 }
 
 void thread_info_note_ends(struct profile *profile, const struct target *target)

@@ -445,6 +445,16 @@ static void tick_note_ran(struct ticker *ticker, struct target_thread *thread)
 	                         ticker->accounting.now_ns);
 }
 
+// Decides about what only a stop can show, if only the kernel's function tells that a call bears
+// none.
+static enum decision decide_hidden(struct ticker *ticker, struct target_thread *thread)
+{
+	const bool gives = spared_calls_gives(ticker->target->pid, thread->tid);
+
+	ticker->stats->blind = true;
+	return decision_after_look(SLEEPER_HIDDEN, gives ? BEARS_NO_STOP : BEARS_STOP);
+}
+
 // Does what is decided where the thread's stack is known, or not wanted. False if it is to be
 // taken.
 static bool go_on_without_stack(struct ticker *ticker, struct target_thread *thread,
@@ -487,7 +497,7 @@ static void tick_see(struct ticker *ticker, struct target_thread *thread)
 	if (!thread->look_later && before_look(ticker, thread) == DECISION_LOOK) {
 		sleeper_see(ticker->target, thread);
 		thread->first = thread->last;
-		thread->first_ns = ticker->accounting.now_ns;
+		thread->first_ns = thread->has_schedstat ? ticker->accounting.now_ns : 0;
 	}
 }
 
@@ -496,15 +506,18 @@ static void tick_look(struct ticker *ticker, struct target_thread *thread)
 {
 	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
 	enum decision decision = before_look(ticker, thread);
+	enum sleeper_look seen = SLEEPER_RUNS;
 	struct snapshot snapshot;
 	enum thread_state state;
 
 	thread->stop.slept_before_stop = false;
 	if (decision == DECISION_LOOK) {
-		decision =
-		    decision_after_look(sleeper_look(ticker->target, thread, &ticker->space.maps,
-		                                     ticker->buffer, &snapshot, &state));
+		seen = sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer,
+		                    &snapshot, &state);
+		decision = decision_after_look(seen, BEARS_NOT_ASKED);
 	}
+	if (decision == DECISION_ASK)
+		decision = decide_hidden(ticker, thread);
 	if (decision != DECISION_FORGET)
 		tick_count_exit(ticker, thread);
 	if (go_on_without_stack(ticker, thread, decision))
@@ -521,7 +534,8 @@ static void tick_look(struct ticker *ticker, struct target_thread *thread)
 	} else {
 		tick_note_unseen(thread);
 		ticker->n_running += state == THREAD_RUNNING;
-		tick_plan_stop(ticker, thread, state, false);
+		tick_plan_stop(ticker, thread, state,
+		               seen == SLEEPER_HIDDEN && thread->has_schedstat);
 	}
 	snapshot_buffer_take_back(ticker->buffer, &mark);
 	target_attend(ticker->target, 0); // those that have stopped while this was unwound
@@ -630,7 +644,7 @@ static void note_figures(struct target_thread *thread, const struct stop *stop,
                          const struct proc_schedstat *now)
 {
 	// One that has executed another program may have another thread's figures.
-	if (now->runs == 0 || now->cpu_ns < stop->asked.cpu_ns ||
+	if (!thread->has_schedstat || now->runs == 0 || now->cpu_ns < stop->asked.cpu_ns ||
 	    now->delay_ns < stop->asked.delay_ns)
 		return;
 	thread->account.pending_cpu_ns = (int64_t)(now->cpu_ns - stop->asked.cpu_ns);
@@ -730,7 +744,7 @@ static void settle_state(struct ticker *ticker, struct stop *stop)
 	    .waits =
 	        stop_state_waits(stop->how.call, registers->value[ARCH_NATIVE->syscall_args[1]]),
 	    .group_stop = stop->how.group_stop,
-	    .has_runs = stop->stopped.runs != 0,
+	    .has_runs = thread->has_schedstat && stop->stopped.runs != 0,
 	    .asked = stop->first,
 	    .stopped = stop->stopped,
 	    .due_ns = stop->due_ns,
@@ -925,7 +939,8 @@ static void look_again(struct ticker *ticker)
 				continue;
 			thread->look_again = is_done = false;
 			tick_plan_stop(ticker, thread, state,
-			               state != THREAD_RUNNING && state != THREAD_RUNNABLE);
+			               state != THREAD_RUNNING && state != THREAD_RUNNABLE &&
+			                   thread->has_schedstat);
 		}
 		if (!is_done)
 			stop_planned(ticker, from);
@@ -1309,7 +1324,7 @@ static void note_last_figures(struct ticker *ticker)
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
-		if (thread->sleep.asleep)
+		if (!thread->has_schedstat || thread->sleep.asleep)
 			continue;
 		const struct proc_schedstat now = sleeper_figures(ticker->target, thread);
 		if (now.runs == 0)

@@ -205,3 +205,19 @@ bool spared_calls_asks_program(int pid, int tid)
 		       strcmp(function, "handle_userfault") == 0;
 	return !proc_read_status(tid, &status) || status.seccomp == SECCOMP_FILTER;
 }
+
+bool spared_calls_gives(int pid, int tid)
+{
+	static const char *const functions[] = {
+	    "pipe_write",         "sk_stream_wait_memory", "sock_alloc_send_pskb",
+	    "unix_wait_for_peer", "splice_from_pipe_next",
+	};
+	char function[PROC_NAME_SIZE];
+
+	if (!proc_read_wchan(pid, tid, function))
+		return false;
+	for (size_t i = 0; i < array_size(functions); i++)
+		if (strstr(function, functions[i])) // as in anon_pipe_write
+			return true;
+	return false;
+}

@@ -24,19 +24,27 @@ static void test_after_look(void **state)
 {
 	static const struct {
 		enum sleeper_look look;
-		enum decision expected;
+		enum decision not_asked, bears, bears_none;
 	} cases[] = {
-	    {SLEEPER_UNCHANGED, DECISION_KEEP}, {SLEEPER_WAITS, DECISION_KEEP_RAN},
-	    {SLEEPER_COPIED, DECISION_COPY},    {SLEEPER_BARE, DECISION_MARK},
-	    {SLEEPER_RUNS, DECISION_STOP},      {SLEEPER_GONE, DECISION_FORGET},
+#define ALWAYS(decision) decision, decision, decision
+	    {SLEEPER_UNCHANGED, ALWAYS(DECISION_KEEP)},
+	    {SLEEPER_WAITS, ALWAYS(DECISION_KEEP_RAN)},
+	    {SLEEPER_COPIED, ALWAYS(DECISION_COPY)},
+	    {SLEEPER_HIDDEN, DECISION_ASK, DECISION_STOP, DECISION_MARK},
+	    {SLEEPER_BARE, ALWAYS(DECISION_MARK)},
+	    {SLEEPER_RUNS, ALWAYS(DECISION_STOP)},
+	    {SLEEPER_GONE, ALWAYS(DECISION_FORGET)},
 	};
 
 	(void)state;
-	for (size_t i = 0; i < array_size(cases); i++)
-		assert_int_equal(decision_after_look(cases[i].look), cases[i].expected);
+	for (size_t i = 0; i < array_size(cases); i++) {
+		const enum sleeper_look look = cases[i].look;
+		assert_int_equal(decision_after_look(look, BEARS_NOT_ASKED), cases[i].not_asked);
+		assert_int_equal(decision_after_look(look, BEARS_STOP), cases[i].bears);
+		assert_int_equal(decision_after_look(look, BEARS_NO_STOP), cases[i].bears_none);
+	}
 }
 
-#define ALWAYS(decision) decision, decision, decision
 static const struct {
 	const char *name;
 	struct copy_seen seen;

@@ -181,7 +181,8 @@ static void test_pid_used_again(void **state)
 static int64_t counted_ns(int64_t start_ns, int64_t since_ns, int64_t used_ns)
 {
 	profile = (struct profile){.start_ns = start_ns};
-	thread = (struct target_thread){.tid = getpid(), .last = {.cpu_ns = (uint64_t)used_ns}};
+	thread = (struct target_thread){
+	    .tid = getpid(), .has_schedstat = true, .last = {.cpu_ns = (uint64_t)used_ns}};
 	target = (struct target){.pid = getpid(), .task_fd = -1};
 	*array_push(target.threads, target.n_threads, target.threads_capacity) = &thread;
 	thread_info_add(&profile, &target, 1, since_ns);
