@@ -237,8 +237,8 @@ static void print_head(const struct top_run *run, const struct top_model *model)
 
 	time_point_format(profile->start_time_ns + from_ns, false, time);
 	printf("%s   %.1f s   pid %d %s   %zu thread%s, %llu sample%s\n", time,
-	       (double)(to_ns - from_ns) / (double)NS_PER_SECOND,
-	       run->source.recording.pid, name, model->n_threads, text_plural(model->n_threads),
+	       (double)(to_ns - from_ns) / (double)NS_PER_SECOND, run->source.recording.pid, name,
+	       model->n_threads, text_plural(model->n_threads),
 	       (unsigned long long)model->share.count, text_plural(model->share.count));
 	_cleanup_free_ char *cpu_wait = top_cpu_wait(model);
 	if (cpu_wait)
