@@ -379,6 +379,14 @@ class Outputs(harness.TestCase):
         run = attach(self.target, "--max-depth=2", brief=True)
         self.assertEqual(run.summary.truncated, run.summary.samples, run.stderr)
 
+    def test_threads_at_the_end(self):
+        """Of many there may be few at a time: the summary tells both."""
+        shell = "for i in 1 2 3 4; do sleep 0.1; done; exec sleep 1000"
+        target = self.start("sh", "-c", shell, ready=None)
+        run = attach(target, "-c", duration="2", brief=True)
+        told = re.search(r" samples of (\d+) threads \(1 at the end\) in ", run.stderr)
+        self.assertGreaterEqual(int(told[1]), 3, run.stderr)
+
     def test_quiet(self):
         run = attach(self.target, "--quiet")
         self.assertEqual(run.stderr, "")

@@ -449,10 +449,10 @@ static void print_brief(const struct summary *summary)
 	const struct run_stats *stats = summary->stats;
 	const struct summary_counts *counts = summary->counts;
 	const double samples = (double)stats->samples;
+	_cleanup_free_ char *threads = profile_threads_text(summary->profile);
 
-	fprintf(stderr, "profiler: %ju sample%s of %zu thread%s in %.1f s; ",
-	        (uintmax_t)stats->samples, text_plural(stats->samples), counts->n_threads,
-	        text_plural(counts->n_threads), seconds(stats->last_ns - stats->start_ns));
+	fprintf(stderr, "profiler: %ju sample%s of %s in %.1f s; ", (uintmax_t)stats->samples,
+	        text_plural(stats->samples), threads, seconds(stats->last_ns - stats->start_ns));
 	print_pause(summary);
 	if (missed_percent(stats) > MISSED_PERCENT)
 		print_missed(stats);

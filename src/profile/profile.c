@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "labels.h"
 #include "memory.h"
+#include "text.h"
 #include "waits.h"
 
 const char *thread_state_name(enum thread_state state)
@@ -238,6 +239,19 @@ const char *profile_process_name(const struct profile *profile, int pid)
 	const struct process_name *process = find_process(profile, pid);
 
 	return process ? process->name : "";
+}
+
+char *profile_threads_text(const struct profile *profile)
+{
+	const size_t n =
+	    profile->n_threads - profile->n_free_threads + (size_t)profile->forgotten.threads;
+	size_t n_alive = 0;
+
+	for (size_t i = 0; i < profile->n_threads; i++)
+		n_alive += !profile->threads[i].ended && !profile->threads[i].forgotten;
+	if (n_alive == 0 || n_alive == n)
+		return memory_printf("%zu thread%s", n, text_plural(n));
+	return memory_printf("%zu threads (%zu at the end)", n, n_alive);
 }
 
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,

@@ -190,13 +190,13 @@ static void put_findings(const struct explanation *explanation, bool is_markdown
 		fputs("## What the profile shows\n\n", stream);
 	const char *raw = profile->n_processes > 0 ? profile->processes[0].name : "process";
 	_cleanup_free_ char *name = text_clean(raw, strlen(raw), TEXT_UNLIMITED);
-	fprintf(
-	    stream,
-	    "%s (%d): %zu thread%s, %.1f s. Busy (computing or held up) for %.1f s in all, idle "
-	    "for %.1f s. Percentages are of the busy time.\n%s",
-	    name, report->pid, profile->n_threads, text_plural(profile->n_threads),
-	    seconds((double)profile->duration_ns), seconds(explanation->active_ns),
-	    seconds(idle_ns), explanation->n_findings || is_markdown ? "\n" : "");
+	_cleanup_free_ char *threads = profile_threads_text(profile);
+	fprintf(stream,
+	        "%s (%d): %s, %.1f s. Busy (computing or held up) for %.1f s in all, idle "
+	        "for %.1f s. Percentages are of the busy time.\n%s",
+	        name, report->pid, threads, seconds((double)profile->duration_ns),
+	        seconds(explanation->active_ns), seconds(idle_ns),
+	        explanation->n_findings || is_markdown ? "\n" : "");
 	if (machine)
 		fprintf(stream,
 		        "The machine is busy (waits for a CPU are not counted above): the program "
