@@ -141,29 +141,6 @@ class Targets(harness.TestCase):
         run.finish(expect=STATUS_TARGET)
         self.assertRegex(run.stderr, "^profiler: .*itself")
 
-    def test_32_bit(self):
-        path = os.path.join(self.directory(), "tiny32")
-        with open(path, "wb") as file:
-            file.write(tiny_elf32())
-        os.chmod(path, 0o755)
-        try:
-            target = self.start(path)
-        except (OSError, AssertionError):
-            harness.skip("the kernel runs no 32-bit programs")
-        self.refused(target.pid, rf"{target.pid} \(tiny32\).*32-bit")
-        self.assertIsNone(target.process.poll())
-
-    def test_32_bit_wrapped(self):
-        path = os.path.join(self.directory(), "tiny32")
-        with open(path, "wb") as file:
-            file.write(tiny_elf32(loop=False))
-        os.chmod(path, 0o755)
-        if subprocess.run([path], capture_output=True, check=False).returncode != 7:
-            harness.skip("the kernel runs no 32-bit programs")
-        run = Run(["--", path]).finish(expect=None)
-        self.assertIn(run.status, (STATUS_TARGET, 7, 126))
-        self.assertRegex(run.stderr, "32-bit")
-
     def test_ends_at_any_moment(self):
         """The target ends before the first tick or in the middle of any step."""
         for i in range(30):
@@ -196,26 +173,6 @@ class Targets(harness.TestCase):
         self.assertEqual(run.summary.n_threads, 17)
         # A tick takes a pause, and up to two for each of the four that spin.
         self.assertGreater(run.summary.samples, 17 * 200 / 10)
-
-
-def tiny_elf32(loop=True):
-    """A 32-bit program of i386: says "ready" and spins, or leaves with status 7."""
-    base, head = 0x08048000, 52 + 32
-    text = b"ready\n"
-    if loop:
-        code_length = 5 * 4 + 2 + 2
-        code = b"\xb8" + struct.pack("<I", 4)  # mov $4 (write), %eax
-        code += b"\xbb" + struct.pack("<I", 1)  # mov $1, %ebx
-        code += b"\xb9" + struct.pack("<I", base + head + code_length)  # mov $text, %ecx
-        code += b"\xba" + struct.pack("<I", len(text))  # mov $6, %edx
-        code += b"\xcd\x80\xeb\xfe"  # int $0x80; jmp .
-    else:
-        code = b"\xb8\x01\0\0\0\xbb\x07\0\0\0\xcd\x80"  # exit(7)
-    size = head + len(code) + len(text)
-    elf = b"\x7fELF\x01\x01\x01" + b"\0" * 9
-    elf += struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, base + head, 52, 0, 0, 52, 32, 1, 0, 0, 0)
-    elf += struct.pack("<IIIIIIII", 1, 0, base, base, size, size, 5, 0x1000)
-    return elf + code + text
 
 
 class Permissions(harness.TestCase):
@@ -552,6 +509,7 @@ class Mode32(harness.TestCase):
         self.addCleanup(process.kill)
         run = run_on(process.pid).finish(expect=STATUS_TARGET)
         self.assert_message(run, r"\(mode32\) is a 32-bit program: only .* can be profiled$")
+        self.assertIsNone(process.poll())
 
     def test_executed(self):
         """The target becomes one."""
