@@ -191,6 +191,8 @@ class Programs(torture.TestCase):
                     run.finish()
                     self.assertGreater(int(good), 0)
                     self.assertEqual(int(bad), 0, "the target found faults")
+                    if not children:
+                        self.assertEqual({s.pid for s in run.pprof.samples}, {target.pid})
 
     def test_exit_at_any_instant(self):
         for i in range(rounds(12)):
