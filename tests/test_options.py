@@ -379,6 +379,15 @@ class Outputs(harness.TestCase):
         run = attach(self.target, "--max-depth=2", brief=True)
         self.assertEqual(run.summary.truncated, run.summary.samples, run.stderr)
 
+    def test_thread_that_is_not_there(self):
+        """Said at once, and which there are: before the summary, by a check, and of a recording."""
+        line = "profiler: no thread matches --thread; there are: calls-O2\n"
+        run = attach(self.target, "--thread=nix", duration="1")
+        self.assertTrue(run.stderr.startswith(line), run.stderr)
+        self.assertNotIn("no thread matches", attach(self.target, "--thread=calls").stderr)
+        check = Run(["dump", "--check", "--thread=nix", str(self.target.pid)])
+        self.assertIn(line, check.finish().stderr)
+
     def test_threads_at_the_end(self):
         """Of many there may be few at a time: the summary tells both."""
         shell = "for i in 1 2 3 4; do sleep 0.1; done; exec sleep 1000"

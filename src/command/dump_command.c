@@ -237,6 +237,13 @@ static void mark_unmoved(struct dump_run *run, struct dump *dump)
 	run->n_last = dump->n_threads;
 }
 
+// A check of no thread finds no fault.
+static void say_unmatched(const struct options *options, const struct dump *dump)
+{
+	if (dump->n_threads == 0 && options->has_regex[SELECTION_THREAD])
+		summary_print_unmatched(dump->profile, &options->regexes[SELECTION_THREAD]);
+}
+
 static struct error *dump_once(struct dump_run *run)
 {
 	struct dump_live live;
@@ -249,6 +256,7 @@ static struct error *dump_once(struct dump_run *run)
 		if (!run->options->quiet) {
 			summary_print_runtimes(&live.stats);
 			summary_print_other_tasks(&live.modules);
+			say_unmatched(run->options, &live.dump);
 		}
 	}
 	dump_live_deinit(&live);

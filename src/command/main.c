@@ -120,13 +120,19 @@ static void status_line_update(struct status_line *status, const struct run_stat
 	        status->advice);
 }
 
+// Makes room for another line.
+static void status_line_wipe(const struct status_line *status)
+{
+	if (status->fd && status->shown_ns)
+		dprintf(status->fd, "\r\x1b[K");
+}
+
 // Wipes the line and ends it.
 static void status_line_end(struct status_line *status)
 {
 	if (!status->fd)
 		return;
-	if (status->shown_ns)
-		dprintf(status->fd, "\r\x1b[K");
+	status_line_wipe(status);
 	close(status->fd);
 	status->fd = 0;
 }
@@ -151,6 +157,7 @@ struct session {
 	struct status_line status;
 	struct supervise_ends reader; // of what is sampled, while that goes on
 	bool says_unread;             // profiler top: what is not read is still to be said
+	bool says_unmatched;          // likewise, if no thread has such a name
 	struct profile_writer writer;
 	struct record_writer *record;
 	struct window_ends windows; // where those end that the writer writes
@@ -213,6 +220,18 @@ static void say_unread(struct session *session, uint64_t min_ticks)
 	summary_print_unread(session->stats);
 }
 
+// Says at once if no thread matches --thread. Goroutines have names when they have been read.
+static void say_unmatched(struct session *session, uint64_t min_ticks)
+{
+	const struct options *options = &session->options;
+
+	if (!session->says_unmatched || session->stats->ticks < min_ticks)
+		return;
+	session->says_unmatched = false;
+	status_line_wipe(&session->status);
+	summary_print_unmatched(&session->profile, &options->regexes[SELECTION_THREAD]);
+}
+
 // After each tick.
 static void ticked(void *context)
 {
@@ -220,6 +239,7 @@ static void ticked(void *context)
 
 	say_ready(session);
 	say_unread(session, UNREAD_TICKS);
+	say_unmatched(session, UNREAD_TICKS);
 	status_line_update(&session->status, session->stats);
 	cpu_watch_look(&session->cpus, &session->profile, session->stats, false);
 	if (!record_writer_tick(session->record))
@@ -397,6 +417,8 @@ static struct error *sample(struct session *session)
 	if (!options->quiet)
 		status_line_begin(&session->status,
 		                  options->pid ? "; Ctrl-C ends it and writes" : "");
+	session->says_unmatched =
+	    options->has_regex[SELECTION_THREAD] && (!options->quiet || options->tells_children);
 	cpu_watch_begin(&session->cpus, session->pid);
 	children_begin(session);
 	struct error *error = sampler_run(&sampler, &session->profile, session->stats);
@@ -459,6 +481,7 @@ static struct error *profile_target(struct session *session)
 	if (error)
 		return error;
 	say_unread(session, 0);
+	say_unmatched(session, 0);
 	if (!quiet)
 		print_summary(session);
 	else if (session->options.tells_children)

@@ -95,6 +95,9 @@ static struct error *report(const struct options *options, struct recording *rec
 
 	if (!error) {
 		recording_replay(recording);
+		if (!options->quiet && options->has_regex[SELECTION_THREAD])
+			summary_print_unmatched(&recording->profile,
+			                        &options->regexes[SELECTION_THREAD]);
 		if (!options->quiet)
 			print_recording(recording);
 		else if (options->tells_damage)

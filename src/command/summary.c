@@ -26,7 +26,7 @@
 #include "wait_groups.h"
 #include "writer.h"
 
-enum { MAX_FILE_DOUBTS = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
+enum { MAX_THREAD_NAMES = 10, MAX_FILE_DOUBTS = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
 
 enum { MIN_CIRCLE_NS = NS_PER_SECOND / 10 };
 
@@ -517,6 +517,33 @@ void summary_print_cpu_wait(const char *text)
 {
 	if (text)
 		fprintf(stderr, "profiler: the program %s\n", text);
+}
+
+// True if one of the first n threads has that name, too.
+static bool is_known(const struct profile *profile, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(profile->threads[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+void summary_print_unmatched(const struct profile *profile, const regex_t *regex)
+{
+	size_t n_names = 0;
+
+	for (size_t i = 0; i < profile->n_threads; i++)
+		if (regexec(regex, profile->threads[i].name, 0, NULL, 0) == 0)
+			return;
+	fputs("profiler: no thread matches --thread; there are:", stderr);
+	for (size_t i = 0; i < profile->n_threads && n_names < MAX_THREAD_NAMES; i++) {
+		const char *raw = profile->threads[i].name;
+		if (is_known(profile, i, raw))
+			continue;
+		_cleanup_free_ char *name = text_clean(raw, strlen(raw), TEXT_UNLIMITED);
+		fprintf(stderr, "%s %s", n_names++ ? "," : "", name);
+	}
+	fputs(n_names == MAX_THREAD_NAMES ? ", ...\n" : "\n", stderr);
 }
 
 void summary_print_selection(const struct profile *profile, const bool *selected)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <regex.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -64,6 +65,9 @@ void summary_print_unread(const struct run_stats *stats);
 
 // Prints the same, and how many stacks lack the frames of a language's runtime.
 void summary_print_runtimes(const struct run_stats *stats);
+
+// Says if no thread has a name that matches the expression of --thread, and which names there are.
+void summary_print_unmatched(const struct profile *profile, const regex_t *regex);
 
 // Prints how many samples the filters left out, if any.
 void summary_print_selection(const struct profile *profile, const bool *selected);
