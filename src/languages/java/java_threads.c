@@ -14,7 +14,7 @@
 
 enum {
 	MAX_THREADS = 1 << 14,
-	COST_FACTOR = 100, // after reading the list, wait this many times as long as it took
+	COST_FACTOR = 1000, // after reading the list, wait this many times as long as it took
 	NAMELESS_OWNER = 1,
 	MAX_LOCKS = 8, // in a thread's own list (LockStack::CAPACITY)
 };
@@ -76,24 +76,58 @@ static int read_own_tid(const struct java_layout *layout, const struct java_memo
 	                   java_read_word(memory, address + (uint64_t)layout->os_thread));
 }
 
-static void add(struct java_threads *threads, const struct java_layout *layout,
-                const struct java_memory *memory, const struct own_tids *tids, uint64_t address)
+// What is read of a thread for the list.
+struct listed {
+	uint64_t address; // of its JavaThread
+	uint64_t os;      // of its OSThread
+	uint64_t stack_base, stack_size, owner_id;
+	int own_tid;
+};
+
+// Reads what is listed of all threads, with few calls: many threads take long otherwise.
+static void read_listed(const struct java_layout *layout, const struct java_memory *memory,
+                        struct listed *listed, size_t n)
 {
-	const int own_tid = read_own_tid(layout, memory, address);
-	const int tid = own_tid ? own_tids_find(tids, own_tid) : 0;
+	enum { PIECES = 4 };
+	const size_t id_bytes = layout->owner_id >= 0 ? sizeof(listed->owner_id) : 0;
+	_cleanup_free_ struct resident_block *blocks =
+	    memory_alloc((n * PIECES + 1) * sizeof(*blocks));
+
+	for (size_t i = 0; i < n; i++) {
+		struct listed *of = &listed[i];
+		const uint64_t at = of->address;
+		const struct resident_block pieces[PIECES] = {
+		    {at + (uint64_t)layout->os_thread, &of->os, sizeof(of->os), false},
+		    {at + (uint64_t)layout->stack_base, &of->stack_base, sizeof(of->stack_base),
+		     false},
+		    {at + (uint64_t)layout->stack_size, &of->stack_size, sizeof(of->stack_size),
+		     false},
+		    {at + (uint64_t)layout->owner_id, &of->owner_id, id_bytes, false},
+		};
+		memcpy(&blocks[i * PIECES], pieces, sizeof(pieces));
+	}
+	resident_read_often(memory->resident, memory->tid, blocks, n * PIECES);
+	for (size_t i = 0; i < n; i++)
+		blocks[i] = (struct resident_block){
+		    listed[i].os + (uint64_t)layout->os_thread_id, &listed[i].own_tid,
+		    listed[i].os ? sizeof(listed[i].own_tid) : 0, false};
+	resident_read_often(memory->resident, memory->tid, blocks, n);
+}
+
+static void add(struct java_threads *threads, const struct own_tids *tids,
+                const struct listed *listed)
+{
+	const int tid = listed->own_tid > 0 ? own_tids_find(tids, listed->own_tid) : 0;
+	const uint64_t high = listed->stack_base, size = listed->stack_size;
 
 	if (tid == 0)
 		return;
-	const uint64_t high = java_read_word(memory, address + (uint64_t)layout->stack_base);
-	const uint64_t size = java_read_word(memory, address + (uint64_t)layout->stack_size);
 	*array_push(threads->items, threads->n, threads->capacity) = (struct java_thread){
-	    .address = address,
+	    .address = listed->address,
 	    .stack_low = high - size < high ? high - size : high,
 	    .stack_high = high,
-	    .owner_id = layout->owner_id >= 0
-	                    ? java_read_word(memory, address + (uint64_t)layout->owner_id)
-	                    : 0,
-	    .own_tid = own_tid,
+	    .owner_id = listed->owner_id,
+	    .own_tid = listed->own_tid,
 	    .tid = tid,
 	};
 }
@@ -113,11 +147,15 @@ static void read_all(struct java_threads *threads, const struct java_layout *lay
 	size_t n;
 	_cleanup_free_ uint64_t *addresses =
 	    layout->thread_list ? read_array(layout, memory, &n) : read_chain(layout, memory, &n);
+	_cleanup_free_ struct listed *listed = memory_alloc_zeroed(n + 1, sizeof(*listed));
 
+	for (size_t i = 0; i < n; i++)
+		listed[i].address = addresses[i];
+	read_listed(layout, memory, listed, n);
 	own_tids_init(&tids, memory->resident->pid);
 	threads->n = 0;
 	for (size_t i = 0; i < n; i++)
-		add(threads, layout, memory, &tids, addresses[i]);
+		add(threads, &tids, &listed[i]);
 	if (threads->n > 0)
 		qsort(threads->items, threads->n, sizeof(*threads->items), compare);
 	own_tids_deinit(&tids);
@@ -129,9 +167,12 @@ static bool refresh(struct java_threads *threads, const struct java_layout *layo
 {
 	const int64_t start_ns = clock_now_ns();
 
+	// It is no part of what the thread's next wait reads.
+	const struct java_memory plain = {.resident = memory->resident, .tid = memory->tid};
+
 	if (start_ns < threads->next_ns)
 		return false;
-	read_all(threads, layout, memory);
+	read_all(threads, layout, &plain);
 	const int64_t end_ns = clock_now_ns();
 	threads->next_ns = end_ns + COST_FACTOR * (end_ns - start_ns);
 	return true;
