@@ -467,6 +467,70 @@ static void test_code_lost(void **state)
 	world_deinit(&world);
 }
 
+// Merges a stack of one interpreted frame, which was copied when so many classes had been unloaded.
+// Returns the method's name; NULL: it has none.
+static const char *merged_name(struct world *world, uint64_t unloaded)
+{
+	const struct java_note note = {.unloaded = unloaded};
+	const struct snapshot_note bytes = {(const uint8_t *)&note, sizeof(note)};
+	const struct profile *profile = world->setup.profile;
+	uint32_t location = UINT32_MAX, line;
+	uint64_t sp = at(world, JAVA_IMAGE_STACK);
+	struct unwound stack = {.locations = &location, .sps = &sp, .n = 1};
+
+	world->java.n_frames = 0;
+	*array_push(world->java.frames, world->java.n_frames, world->java.frames_capacity) =
+	    (struct java_frame){
+	        .sp = sp, .kind = JAVA_FRAME_INTERPRETED, .method = at(world, JAVA_IMAGE_OUTER)};
+	assert_true(java_merge(&world->java, getpid(), &world->snapshot, &bytes, &stack));
+	assert_int_equal(stack.n, 1);
+	if (stack.locations[0] == UINT32_MAX)
+		return NULL;
+	return frame_names_find(&world->names, profile->locations[stack.locations[0]].address,
+	                        &line)
+	    ->name;
+}
+
+// A name that is known is asked for again when classes were unloaded before the stack was copied,
+// and not before that. One that is not known is not read when some were unloaded after it.
+static void test_names_of_unloaded(void **state)
+{
+	const char *outer = "org.example.Outer.run", *inner = "org.example.Outer.work";
+	struct profile profile = {0};
+	struct run_stats stats = {0};
+	struct world world;
+
+	(void)state;
+	world_init(&world, false);
+	world.setup.profile = &profile;
+	world.setup.stats = &stats;
+	world.setup.max_frames = 8;
+	world.java.unloads = at(&world, JAVA_IMAGE_UNLOADED);
+	world.java.unloaded = 5;
+	put_word(&world, JAVA_IMAGE_UNLOADED, 5);
+	assert_string_equal(merged_name(&world, 5), outer);
+	// Another class takes its place: the method of the older stack is still the one that it
+	// was.
+	put_word(&world, JAVA_IMAGE_UNLOADED, 6);
+	memcpy(world.image.bytes + JAVA_IMAGE_OUTER, world.image.bytes + JAVA_IMAGE_INNER,
+	       JAVA_IMAGE_INNER - JAVA_IMAGE_OUTER);
+	assert_string_equal(merged_name(&world, 5), outer);
+	assert_string_equal(merged_name(&world, 6), inner);
+	assert_null(merged_name(&world, 5)); // what it was is forgotten
+	java_methods_clear(&world.java.methods);
+	world.java.unloaded = 6;
+	put_word(&world, JAVA_IMAGE_UNLOADED, 7);
+	assert_null(merged_name(&world, 6));
+	assert_string_equal(merged_name(&world, 7), inner);
+	// If it cannot be told whether classes were unloaded, nothing is kept.
+	world.java.unloads = 0;
+	assert_string_equal(merged_name(&world, 0), inner);
+	memset(world.image.bytes + JAVA_IMAGE_OUTER, 0, JAVA_IMAGE_INNER - JAVA_IMAGE_OUTER);
+	assert_null(merged_name(&world, 0));
+	profile_deinit(&profile);
+	world_deinit(&world);
+}
+
 static void test_unloads(void **state)
 {
 	struct world world;
@@ -677,6 +741,7 @@ int main(void)
 	    cmocka_unit_test(test_stubs),
 	    cmocka_unit_test(test_reused_code),
 	    cmocka_unit_test(test_code_lost),
+	    cmocka_unit_test(test_names_of_unloaded),
 	    cmocka_unit_test(test_unloads),
 	    cmocka_unit_test(test_interrupted),
 	    cmocka_unit_test(test_locks),

@@ -15,7 +15,8 @@
 struct merge {
 	struct java *java;
 	const struct unwound *stack;
-	bool is_sure;     // no class was unloaded since the stack was copied
+	bool is_sure;     // what is known of methods by address is that of the copy's moment
+	bool has_read;    // something was read from the process for a name
 	bool is_too_deep; // with the inlined calls there are more frames than are shown
 };
 
@@ -93,19 +94,32 @@ static bool put_compiled(struct merge *merge, const struct java_frame *frame)
 
 	if (!site || java_code_blob(&java->code, site)->method == 0)
 		return false;
-	if (!site->is_named && merge->is_sure)
+	if (!site->is_named && merge->is_sure) {
 		name_site(java, site, frame->pc, frame->is_return);
+		merge->has_read = true;
+	}
 	for (uint32_t i = 0; i < site->count; i++)
 		put(merge, java->code.locations[site->first + i]);
 	return site->is_named;
 }
 
+static const struct java_method *find_method(struct merge *merge, uint64_t address)
+{
+	struct java *java = merge->java;
+
+	if (!merge->is_sure)
+		return NULL;
+	const struct java_method *method = java_methods_find(&java->methods, address);
+	if (method)
+		return method;
+	merge->has_read = true;
+	return java_methods_get(&java->methods, &java->source.memory, address);
+}
+
 static bool put_interpreted(struct merge *merge, const struct java_frame *frame)
 {
 	struct java *java = merge->java;
-	const struct java_method *method =
-	    merge->is_sure ? java_methods_get(&java->methods, &java->source.memory, frame->method)
-	                   : NULL;
+	const struct java_method *method = find_method(merge, frame->method);
 
 	if (!method)
 		return false;
@@ -174,9 +188,14 @@ static size_t put_all(struct merge *merge)
 	return n_unnamed;
 }
 
-// Forgets the methods, which are known by address, if classes were unloaded.
-static void note_unloads(struct java *java, uint64_t unloaded)
+// Forgets the methods, which are known by address, if classes were unloaded. `copied`: how many had
+// been when the stack was copied. If that is the number for which the methods are known, they are
+// those of the copy, whatever was unloaded since.
+static void note_unloads(struct java *java, int tid, uint64_t copied)
 {
+	if (java->unloads != 0 && copied == java->unloaded)
+		return;
+	const uint64_t unloaded = java_read_unloaded(java, tid);
 	if (java->unloads == 0 || unloaded != java->unloaded)
 		java_methods_clear(&java->methods);
 	java->unloaded = unloaded;
@@ -193,11 +212,11 @@ bool java_merge(void *context, int tid, const struct snapshot *snapshot,
 	if (java->n_frames == 0 || bytes->size < sizeof(*note) || !stack->sps)
 		return true;
 	java->source.memory.tid = tid;
-	note_unloads(java, java_read_unloaded(java, tid));
+	note_unloads(java, tid, note->unloaded);
 	merge.is_sure = note->unloaded == java->unloaded;
 	size_t n_unnamed = put_all(&merge);
-	// Another class may have taken the place of one that was unloaded while names were read.
-	if (java_read_unloaded(java, tid) != java->unloaded) {
+	// Another class may have taken the place of one that was unloaded before names were read.
+	if (merge.has_read && java_read_unloaded(java, tid) != java->unloaded) {
 		java_code_forget_names(&java->code);
 		java_methods_clear(&java->methods);
 		merge.is_sure = false;

@@ -143,22 +143,29 @@ static bool read_method(struct java_methods *methods, const struct java_memory *
 	return true;
 }
 
-const struct java_method *java_methods_get(struct java_methods *methods,
-                                           const struct java_memory *memory, uint64_t address)
+const struct java_method *java_methods_find(const struct java_methods *methods, uint64_t address)
 {
 	const uint64_t hash = hash_mix(address, 0);
 	const uint32_t id = hash_index_find(&methods->index, hash, method_equal, methods, &address);
+
+	return id != HASH_NONE ? &methods->items[id] : NULL;
+}
+
+const struct java_method *java_methods_get(struct java_methods *methods,
+                                           const struct java_memory *memory, uint64_t address)
+{
+	const struct java_method *known = java_methods_find(methods, address);
 	struct java_method method;
 
-	if (id != HASH_NONE)
-		return &methods->items[id];
+	if (known)
+		return known;
 	if (address == 0 || address % WORD != 0 || !read_method(methods, memory, address, &method))
 		return NULL;
 	if (methods->n == MAX_METHODS || methods->lines_bytes > MAX_LINES_BYTES)
 		java_methods_clear(methods);
 	methods->lines_bytes += method.lines_size;
 	*array_push(methods->items, methods->n, methods->capacity) = method;
-	hash_index_insert(&methods->index, hash, (uint32_t)(methods->n - 1));
+	hash_index_insert(&methods->index, hash_mix(address, 0), (uint32_t)(methods->n - 1));
 	return &methods->items[methods->n - 1];
 }
 

@@ -41,6 +41,10 @@ void java_methods_deinit(struct java_methods *methods);
 // Forgets all of them.
 void java_methods_clear(struct java_methods *methods);
 
+// Returns the method at the address if it was read before, until the next java_methods_get; NULL:
+// it was not.
+const struct java_method *java_methods_find(const struct java_methods *methods, uint64_t address);
+
 // Returns the method at the address, until the next call; NULL: there is none, or it cannot be
 // read.
 const struct java_method *java_methods_get(struct java_methods *methods,
