@@ -51,6 +51,7 @@ struct resident {
 	int64_t ahead_ns;            // when the first of it was asked for
 	struct resident_pages often; // the same for resident_read_often
 	int64_t often_ns;
+	bool is_calm; // resident_set_calm
 };
 
 void resident_init(struct resident *resident, int pid);
@@ -109,7 +110,18 @@ void resident_look_ahead(struct resident *resident, int tid, const struct reside
 void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
                           size_t n);
 
-// Does the same for places that are read again and again, while nobody is held: what was said of a
-// page is believed for 2 ms. Not for signal handlers.
+// Does the same for places that are read again and again, while nobody is held: that a page is there
+// is believed for 2 ms. Not for signal handlers.
 void resident_read_often(struct resident *resident, int tid, struct resident_block *blocks,
                          size_t n);
+
+// Says that nobody is held who would have to wait for a page, and that no signal handler reads:
+// resident_read and resident_read_blocks are as resident_read_often, until it is called anew.
+// Returns what it was before, for the caller to restore.
+static inline bool resident_set_calm(struct resident *resident, bool calm)
+{
+	const bool was_calm = resident->is_calm;
+
+	resident->is_calm = calm;
+	return was_calm;
+}

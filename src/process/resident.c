@@ -297,9 +297,14 @@ void resident_cut_gaps(struct resident_gaps *gaps, size_t size)
 
 bool resident_read(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size)
 {
+	struct resident_block block = {address, bytes, size, false};
 	struct resident_gaps gaps;
 
-	return resident_copy(resident, tid, address, bytes, size, &gaps) == size && gaps.count == 0;
+	if (!resident || !resident->is_calm || size == 0)
+		return resident_copy(resident, tid, address, bytes, size, &gaps) == size &&
+		       gaps.count == 0;
+	resident_read_blocks(resident, tid, &block, 1);
+	return block.is_read;
 }
 
 enum {
@@ -447,8 +452,8 @@ void resident_look_ahead(struct resident *resident, int tid, const struct reside
 		is_there(resident, tid, &blocks[i], n - i, &resident->ahead);
 }
 
-// Reads those of the blocks whose pages are there, as `ahead` (which may be NULL) or `now` has it.
-static void read_known(struct resident *resident, int tid, struct resident_pages *ahead,
+// Reads those of the blocks whose pages are there, as `before` (which may be NULL) or `now` has it.
+static void read_known(struct resident *resident, int tid, struct resident_pages *before,
                        struct resident_pages *now, struct resident_block *blocks, size_t n)
 {
 	struct resident_block *there[MAX_BLOCKS];
@@ -457,7 +462,7 @@ static void read_known(struct resident *resident, int tid, struct resident_pages
 	for (size_t i = 0; i < n; i++) {
 		blocks[i].is_read = false;
 		// A page that was not there a moment ago may have come since.
-		if ((ahead && is_there(resident, tid, &blocks[i], n - i, ahead)) ||
+		if ((before && is_there(resident, tid, &blocks[i], n - i, before)) ||
 		    is_there(resident, tid, &blocks[i], n - i, now))
 			there[n_there++] = &blocks[i];
 		if (n_there == MAX_BLOCKS || i + 1 == n) {
@@ -467,6 +472,20 @@ static void read_known(struct resident *resident, int tid, struct resident_pages
 	}
 }
 
+// Returns what may be believed of pages; NULL: nothing.
+static struct resident_pages *believed(struct resident *resident)
+{
+	if (!resident->is_calm)
+		return is_fresh(resident) ? &resident->ahead : NULL;
+	const int64_t now_ns = clock_now_ns();
+	if (now_ns - resident->often_ns >= MAX_OFTEN_NS) {
+		forget(&resident->often);
+		resident->often.is_wide = true;
+		resident->often_ns = now_ns;
+	}
+	return &resident->often;
+}
+
 void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
                           size_t n)
 {
@@ -474,18 +493,14 @@ void resident_read_blocks(struct resident *resident, int tid, struct resident_bl
 
 	forget(&now);
 	now.is_wide = false;
-	read_known(resident, tid, is_fresh(resident) ? &resident->ahead : NULL, &now, blocks, n);
+	read_known(resident, tid, believed(resident), &now, blocks, n);
 }
 
 void resident_read_often(struct resident *resident, int tid, struct resident_block *blocks,
                          size_t n)
 {
-	const int64_t now_ns = clock_now_ns();
+	const bool was_calm = resident_set_calm(resident, true);
 
-	if (now_ns - resident->often_ns >= MAX_OFTEN_NS) {
-		forget(&resident->often);
-		resident->often.is_wide = true;
-		resident->often_ns = now_ns;
-	}
-	read_known(resident, tid, NULL, &resident->often, blocks, n);
+	resident_read_blocks(resident, tid, blocks, n);
+	resident_set_calm(resident, was_calm);
 }

@@ -196,8 +196,10 @@ static bool copy(const struct target *target, const struct target_thread *thread
 		registers_set(&registers, arch->syscall_args[i], call->args[i]);
 	if (!snapshot_capture(thread->tid, arch, &registers, maps, &thread->hint, buffer, ret))
 		return false;
+	const bool was_calm = resident_set_calm(thread->hint.resident, true);
 	if (target->runtimes)
 		runtimes_read(target->runtimes, thread->tid, buffer, ret);
+	resident_set_calm(thread->hint.resident, was_calm);
 	return true;
 }
 

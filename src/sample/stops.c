@@ -196,6 +196,7 @@ static void copy_stopped(struct stops *stops, struct stop *stop, const struct ma
 {
 	struct target_thread *thread = stop->thread;
 	struct registers registers;
+	const bool was_calm = resident_set_calm(thread->hint.resident, false);
 
 	if (!tracee_registers(thread->tid, &stop->how, &registers, &thread->hint.tls) ||
 	    !snapshot_buffer_has_room(stops->buffer) ||
@@ -207,6 +208,7 @@ static void copy_stopped(struct stops *stops, struct stop *stop, const struct ma
 	stop->stopped = sleeper_note_stop(stops->target, thread);
 	if (!stop->failed)
 		snapshot_hint_stopped(&thread->hint, &stop->snapshot);
+	resident_set_calm(thread->hint.resident, was_calm);
 	stop->copied = true;
 	stops->buffer->n_wanted++;
 	stops->hold->holding = stops->hold_all;

@@ -127,6 +127,39 @@ static void test_ends_of_gaps(void **state)
 	assert_int_equal(resident_first_gap(&gaps, 10000), 10000);
 }
 
+static bool read_mark(const uint8_t *place)
+{
+	uint8_t byte = 0;
+
+	return resident_read(&resident, getpid(), (uint64_t)(uintptr_t)place, &byte, 1) &&
+	       byte == MARK;
+}
+
+// What is believed of pages is only that they are there; a page that is not is asked for anew.
+static void test_calm(void **state)
+{
+	uint8_t *pages = map_pages(3);
+
+	(void)state;
+	pages[0] = MARK;
+	assert_false(resident_set_calm(&resident, true));
+	for (int i = 0; i < 3; i++) {
+		assert_true(read_mark(pages));
+		assert_false(read_mark(pages + 2 * PAGE));
+	}
+	pages[PAGE] = MARK;
+	assert_true(read_mark(pages + PAGE));
+	assert_true(resident_set_calm(&resident, false));
+	assert_true(read_mark(pages + PAGE));
+	assert_false(resident_set_calm(&resident, true));
+	munmap(pages, PAGE);
+	assert_false(read_mark(pages));
+	assert_true(read_mark(pages + PAGE));
+	munmap(pages + PAGE, 2 * PAGE);
+	assert_false(read_mark(pages + PAGE));
+	assert_true(resident_set_calm(&resident, false));
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -144,10 +177,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_many_gaps),
-	    cmocka_unit_test(test_larger),
-	    cmocka_unit_test(test_ends_early),
-	    cmocka_unit_test(test_ends_of_gaps),
+	    cmocka_unit_test(test_many_gaps),  cmocka_unit_test(test_larger),
+	    cmocka_unit_test(test_ends_early), cmocka_unit_test(test_ends_of_gaps),
+	    cmocka_unit_test(test_calm),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

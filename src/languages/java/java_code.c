@@ -122,7 +122,7 @@ void java_code_begin(struct java_code *code, const struct snapshot *snapshot)
 	if (checks.n == 0)
 		return;
 	const struct java_memory *memory = &code->source->memory;
-	resident_read_blocks(memory->resident, memory->tid, checks.blocks, checks.n);
+	resident_read_often(memory->resident, memory->tid, checks.blocks, checks.n);
 	for (size_t i = 0; i < checks.n; i++)
 		if (checks.blocks[i].is_read &&
 		    java_blob_is_same(code->layout, &checks.blobs[i]->blob, checks.blocks[i].bytes))
