@@ -59,4 +59,5 @@ struct sleeper_seen {
 	bool known;
 	enum sleeper_look look; // SLEEPER_COPIED: it is to be copied
 	enum thread_state state;
+	uint64_t runs; // its run count then
 };

@@ -210,6 +210,16 @@ static bool stood_still(const struct target *target, struct target_thread *threa
 	       thread->last.runs == runs;
 }
 
+// True if that is the very sleep that was seen before, and its state then.
+static bool is_known(const struct target_thread *thread, const struct proc_syscall *call)
+{
+	const struct proc_syscall *known = &thread->call;
+
+	return thread->has_schedstat && thread->seen.look == SLEEPER_COPIED &&
+	       thread->seen.runs == thread->last.runs && known->nr == call->nr &&
+	       known->sp == call->sp && known->pc == call->pc;
+}
+
 // Finds the call that the thread sleeps in. SLEEPER_COPIED: it is to be copied.
 static enum sleeper_look find_call(const struct target *target, struct target_thread *thread,
                                    enum thread_state *ret_state)
@@ -223,7 +233,9 @@ static enum sleeper_look find_call(const struct target *target, struct target_th
 		*ret_state = THREAD_RUNNING;
 		return SLEEPER_RUNS;
 	}
-	if (!sleeper_state(target, thread, ret_state))
+	if (is_known(thread, &call))
+		*ret_state = thread->seen.state;
+	else if (!sleeper_state(target, thread, ret_state))
 		return SLEEPER_GONE;
 	if (call.sp == 0 && call.pc == 0)
 		return SLEEPER_BARE;
@@ -292,6 +304,7 @@ static enum sleeper_look see(const struct target *target, struct target_thread *
 void sleeper_see(const struct target *target, struct target_thread *thread)
 {
 	thread->seen.look = see(target, thread, &thread->seen.state);
+	thread->seen.runs = thread->last.runs;
 	thread->seen.known = true;
 }
 
