@@ -1046,11 +1046,15 @@ static bool may_have_woken(const struct ticker *ticker)
 	       woken_may_be_ready(setup->load, ticker->target, ticker->n_others, ticker->n_running);
 }
 
-static void look_at_sleepers(struct ticker *ticker, bool has_stopped)
+// The sums of all threads may spare a look at each of n_sleepers. To know the others' part of them,
+// these are read again: where there are more of them, a look at the sleepers costs less.
+static void look_at_sleepers(struct ticker *ticker, size_t n_sleepers, bool has_stopped)
 {
 	struct idle_check *check = &ticker->idle_check;
-	const bool has_woken = may_have_woken(ticker);
-	const bool is_valid = idle_check_is_valid(check, ticker->target, has_woken, has_stopped);
+	const bool asks = n_sleepers > ticker->target->n_threads / 2;
+	const bool has_woken = asks && may_have_woken(ticker);
+	const bool is_valid =
+	    asks && idle_check_is_valid(check, ticker->target, has_woken, has_stopped);
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
@@ -1064,7 +1068,9 @@ static void look_at_sleepers(struct ticker *ticker, bool has_stopped)
 		else
 			accounting_again(&ticker->accounting, &thread->account);
 	}
-	if (!is_valid)
+	if (!asks)
+		check->known = false;
+	else if (!is_valid)
 		idle_check_settle(check, ticker->target);
 }
 
@@ -1132,7 +1138,7 @@ static void look_at_all(struct ticker *ticker)
 	stop_planned(ticker, n_runners);
 	if (n_sleepers > 0) {
 		const size_t n_stopped = ticker->stops.count;
-		look_at_sleepers(ticker, n_stopped > n_asked);
+		look_at_sleepers(ticker, n_sleepers, n_stopped > n_asked);
 		stop_planned(ticker, n_stopped);
 	}
 }
