@@ -67,13 +67,15 @@ uint32_t wait_reasons_of_call(struct wait_reasons *waits, int64_t number)
 }
 
 // Returns the first descriptor that a poll waits for; sets *ret_more to how many others there are.
-static int polled(int tid, const struct proc_syscall *call, size_t *ret_more)
+static int polled(const struct target_thread *thread, size_t *ret_more)
 {
+	const struct proc_syscall *call = &thread->call;
 	struct pollfd items[MAX_POLLED];
 	const size_t n = call->args[1];
 	int first = NO_DESCRIPTOR;
 
-	if (n > MAX_POLLED || !resident_read(NULL, tid, call->args[0], items, n * sizeof(*items)))
+	if (n > MAX_POLLED || !resident_read(thread->hint.resident, thread->tid, call->args[0],
+	                                     items, n * sizeof(*items)))
 		return NO_DESCRIPTOR;
 	for (size_t i = 0; i < n; i++) {
 		if (items[i].fd < 0)
@@ -85,8 +87,9 @@ static int polled(int tid, const struct proc_syscall *call, size_t *ret_more)
 }
 
 // Does the same for select: returns the lowest descriptor of its three sets.
-static int selected(int tid, const struct proc_syscall *call, size_t *ret_more)
+static int selected(const struct target_thread *thread, size_t *ret_more)
 {
+	const struct proc_syscall *call = &thread->call;
 	const size_t n = call->args[0] < FD_SETSIZE ? call->args[0] : FD_SETSIZE;
 	const size_t bytes = (n + 63) / 64 * 8;
 	int first = NO_DESCRIPTOR;
@@ -96,7 +99,8 @@ static int selected(int tid, const struct proc_syscall *call, size_t *ret_more)
 	for (int i = 1; i <= 3; i++) {
 		fd_set set;
 		FD_ZERO(&set);
-		if (call->args[i] && resident_read(NULL, tid, call->args[i], &set, bytes))
+		if (call->args[i] &&
+		    resident_read(thread->hint.resident, thread->tid, call->args[i], &set, bytes))
 			for (size_t j = 0; j < array_size(all.fds_bits); j++)
 				all.fds_bits[j] |= set.fds_bits[j];
 	}
@@ -159,15 +163,17 @@ static const bool waits_for_first[SYSCALL_MAX_NUMBER + 1] = {
 };
 
 // Returns the descriptor that the call waits for; NO_DESCRIPTOR: none.
-static int descriptor_of(int tid, const struct proc_syscall *call, size_t *ret_more)
+static int descriptor_of(const struct target_thread *thread, size_t *ret_more)
 {
+	const struct proc_syscall *call = &thread->call;
+
 	switch (call->nr) {
 	case SYS_poll:
 	case SYS_ppoll:
-		return polled(tid, call, ret_more);
+		return polled(thread, ret_more);
 	case SYS_select:
 	case SYS_pselect6:
-		return selected(tid, call, ret_more);
+		return selected(thread, ret_more);
 	default:
 		break;
 	}
@@ -380,7 +386,7 @@ static char *describe(struct wait_reasons *waits, const struct target *target,
                       const struct target_thread *thread)
 {
 	size_t more = 0;
-	const int fd = descriptor_of(thread->tid, &thread->call, &more);
+	const int fd = descriptor_of(thread, &more);
 
 	if (thread->call.nr == SYS_wait4 || thread->call.nr == SYS_waitid)
 		return describe_child(waits, target, thread);
