@@ -270,14 +270,6 @@ class Signals(harness.TestCase):
         run.finish()
         self.assertGreater(run.summary.samples, 0)
 
-    def test_ignored_child_signal(self):
-        """Started by one that ignores SIGCHLD, as some supervisors do."""
-        target = self.start_fixture("calls-O2", "spin")
-        run = attach(
-            target, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        )
-        self.assertGreater(run.summary.samples, 0)
-
 
 if __name__ == "__main__":
     harness.main()

@@ -40,15 +40,6 @@ class Folded(harness.TestCase):
             self.assertEqual(shown.get(name), inclusive[name], name)
             self.assertGreater(inclusive[name], 0)
 
-    def test_strange_names(self):
-        """Names that a format could stumble over lose no line."""
-        target = self.start_fixture("strange_names")
-        run = attach(target, "-t", form="folded")
-        svg = self.flamegraph(run.data)
-        total = re.search(r"<title>all \(([\d,]+) samples", svg)[1]
-        self.assertEqual(int(total.replace(",", "")), run.summary.samples)
-        self.assertEqual(run.summary.samples, 9 * run.summary.ticks)
-
     def test_to_stdout_as_in_the_readme(self):
         """profiler -p PID -d TIME | flamegraph.pl"""
         target = self.start_fixture("calls-O2", "spin")
@@ -108,21 +99,6 @@ class Pprof(harness.TestCase):
                 self.assertAlmostEqual(found[name][1], cum[name], delta=1 + cum[name] * 0.01)
             self.assertGreater(cum["spin_here"], 0)
 
-    def test_raw(self):
-        target = self.start_fixture("threads", 4)
-        run, path = self.profile(target)
-        text = self.pprof(path, "-raw")
-        self.assertIn("samples/count cpu/nanoseconds wall/nanoseconds[dflt]", text)
-        self.assertAlmostEqual(int(re.search(r"Period: (\d+)", text)[1]), 1e9 / 251, delta=1)
-        self.assertRegex(text, r"PeriodType: \w+ nanoseconds")
-        body = text.split("Samples:")[1].split("Locations")[0]
-        values = re.findall(r"^ +(\d+) +(\d+) +(\d+): [\d ]+$", body, re.M)
-        self.assertEqual(len(values), len(run.pprof.samples))
-        self.assertEqual(sum(int(v[0]) for v in values), run.summary.samples)
-        self.assertEqual(
-            sum(int(v[2]) for v in values), sum(s.wall_ns for s in run.pprof.samples)
-        )
-
     def test_tags(self):
         """Labels: pid, tid, thread, state; each can be chosen by."""
         target = self.start_fixture("threads", 4, 2)
@@ -138,17 +114,6 @@ class Pprof(harness.TestCase):
         self.assertNotIn("spin_here", only)
         roots = self.pprof(path, "-traces", "-tagroot=thread")
         self.assertIn("worker-00", roots)
-
-    def test_traces(self):
-        target = self.start_fixture("recursion", 3)
-        _, path = self.profile(target)
-        text = self.pprof(path, "-traces")
-        names = [line.split()[-1] for line in text.splitlines() if line.strip()]
-        at = names.index("bottom")
-        self.assertEqual(
-            names[at : at + 5],
-            ["bottom", "descend_even", "descend_odd", "descend_even", "main"],
-        )
 
     def test_lines_and_build_ids(self):
         target = self.start_fixture("calls-O2", "spin")
@@ -170,23 +135,6 @@ class Pprof(harness.TestCase):
             number = re.search(rf" {name} \S*calls\.c:(\d+)$", lines, re.M)
             self.assertIsNotNone(number, lines)
             self.assertEqual(source[int(number[1]) - 1].strip(), call)
-
-    def test_wrapped(self):
-        """The program's name heads the report, from a wrapped command too."""
-        run = harness.wrap(["sleep", "0.2"])
-        path = os.path.join(self.directory(), "out.pb.gz")
-        with open(path, "wb") as file:
-            file.write(run.data)
-        self.assertIn("File: sleep", self.pprof(path, "-top"))
-
-    def test_uncompressed_name(self):
-        """.pb and .pprof mean pprof as well."""
-        target = self.start_fixture("calls-O2", "spin")
-        for name in ("x.pb", "x.pprof", "x.pb.gz"):
-            run = harness.Run(
-                ["-p", target.pid, "-d", "0.1", "-o", name], target_pid=target.pid
-            ).finish()
-            self.assertIsNotNone(run.pprof, name)
 
     def test_check_valid(self):
         """pprof's own Go package parses it and finds it valid."""

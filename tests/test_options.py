@@ -63,11 +63,6 @@ class HowLong(harness.TestCase):
             self.assertAlmostEqual(run.summary.ticks + run.summary.missed, due, delta=2)
             self.assertAlmostEqual(run.pprof.period_ns, 1e9 / hz, delta=1)
 
-    def test_default_frequency(self):
-        target = self.start_fixture("calls-O2", "sleep")
-        run = Run(["-p", target.pid, "-d", "0.2"], target_pid=target.pid).finish()
-        self.assertEqual(run.summary.hz, 99)
-
     def test_until_signal(self):
         """SIGINT, SIGTERM and SIGHUP end it: the profile is written, the status is 0."""
         target = self.start_fixture("calls-O2", "spin")
@@ -136,11 +131,6 @@ class Which(harness.TestCase):
         self.assertEqual(sum(s.count for s in run.pprof.samples), 2 * run.summary.ticks)
         run = attach(target, "--thread=no-such-thread", form="folded")
         self.assertEqual(sum(run.folded.values()), 0)
-
-    def test_combined(self):
-        target = self.start_fixture("threads", 12, 2)
-        run = attach(target, "--thread=worker-0", "--on-cpu")
-        self.assertEqual({s.thread for s in run.pprof.samples}, {"worker-00", "worker-01"})
 
     def test_state(self):
         target = self.start_fixture("threads", 8, 2)
@@ -223,20 +213,6 @@ class Outputs(harness.TestCase):
             run = self.run_on(*args)
             self.assertTrue(run.stdout)
             self.assertEqual(sum(run.folded.values()), run.summary.samples)
-
-    def test_format_decides(self):
-        run = self.run_on("--format=folded", "-o", "out.pb.gz")
-        self.assertIsNotNone(run.folded)
-        run = self.run_on("-f", "pprof", "-o", "-")
-        self.assertIsNotNone(run.pprof)
-        self.assertEqual(run.data, run.stdout)
-
-    def test_name_decides(self):
-        for name, is_pprof in (("x.pb", True), ("pb_gz", False)):
-            run = self.run_on("-o", name)
-            self.assertEqual(run.pprof is not None, is_pprof, name)
-            self.assertEqual(run.stdout, b"")
-            self.assertEqual(os.path.basename(run.summary.where), name)
 
     def test_children_at_work(self):
         """The master of a server, and a shell: a line says that its children used the CPU."""
@@ -352,12 +328,6 @@ class Outputs(harness.TestCase):
             )  # fmt: skip
             self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertEqual(self.last_line(directory, "out.html", "-q"), "")
-
-    def test_verbose(self):
-        run = attach(self.target)
-        self.assertEqual([t.tid for t in run.summary.threads], [self.target.pid])
-        self.assertEqual(run.summary.threads[0].name, "calls-O2")
-        self.assertIn(" of 1 thread; ", run.stderr)
 
     def test_summary(self):
         """Without -v: a line of what was sampled and what it cost, a line for each thing that is
