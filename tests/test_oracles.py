@@ -134,7 +134,7 @@ class PublishedPaths(harness.TestCase):
         return [bisect.bisect_left(own, True, key=lambda start: start == 0)
                 for own in self.starts_of(path, threads)]  # fmt: skip
 
-    def check(self, *args, hz=251, seconds=1.5, threads=6):
+    def check(self, *args, hz, seconds=1.5, threads=6):
         path = os.path.join(self.directory(), "paths")
         target = self.start_fixture("paths", path, threads)
         harness.wait_for(lambda: all(self.count_rounds(path, threads)), "their first rounds")
@@ -160,14 +160,11 @@ class PublishedPaths(harness.TestCase):
             self.assertGreater(len(rounds), 5, (number, run.stderr))
         return run
 
-    def test_by_default(self):
-        self.check()
-
     def test_often(self):
         self.check(hz=1000)
 
     def test_all_at_once(self):
-        self.check("--stop-all")
+        self.check("--stop-all", hz=251)
 
 
 def folded_of(profile, args):
