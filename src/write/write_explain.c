@@ -95,8 +95,8 @@ static char *sentence(const struct explanation *explanation, const struct findin
 	if (finding->rule == RULE_CPU)
 		return memory_printf("the program %s", report->cpu_wait ?: does);
 	if (finding->depth == 0)
-		return memory_printf("no single function %s%s%s", does, why[0] ? ", mostly " : "",
-		                     why);
+		return memory_printf("%s, in no single function%s%s", does,
+		                     why[0] ? ", mostly " : "", why);
 	_cleanup_free_ char *where = place_text(explanation, &places[finding->depth - 1], true);
 	if (finding->depth == 1)
 		return memory_printf("%s %s%s%s", where, does, why[0] ? " " : "", why);
