@@ -272,6 +272,16 @@ class Outputs(harness.TestCase):
         self.assertEqual((shown, len(names)), ("", 2))
         self.assertIn(f"profiler.{self.target.pid}-1.html", names)
 
+    def test_findings(self):
+        """With -o there are no tables, but up to three lines that say where the time went."""
+        target, directory = self.start_fixture("blocking"), self.directory()
+        args = ["-p", target.pid, "-d", "0.5", "-o", "x.pb.gz"]
+        status, shown = run_in_terminal(args, directory)
+        self.assertEqual((status, os.listdir(directory)), (0, ["x.pb.gz"]), shown)
+        told = re.findall(r"profiler: (look first at|then): \d+ % in_\w+ .* waits for a lock", shown)
+        self.assertEqual(told, ["look first at", "then", "then"], shown)
+        self.assertNotIn("LONGEST", shown)
+
     def test_answer_without_a_page(self):
         """A folder that takes no file: one line says so, and the table is shown."""
         shown, _ = self.answer("-p", self.target.pid, "-d", "0.3", directory="/proc")
@@ -350,7 +360,7 @@ class Outputs(harness.TestCase):
         self.assertEqual(run.summary.truncated, run.summary.samples, run.stderr)
 
     def test_thread_that_is_not_there(self):
-        """Said at once, and which there are: before the summary, by a check, and of a recording."""
+        """Said at once, and which there are: before the summary, and by a check."""
         line = "profiler: no thread matches --thread; there are: calls-O2\n"
         run = attach(self.target, "--thread=nix", duration="1")
         self.assertTrue(run.stderr.startswith(line), run.stderr)

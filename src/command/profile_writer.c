@@ -337,7 +337,7 @@ static struct error *write_named(struct writing_run *run, struct symbols *symbol
 	if (!error)
 		error = options->answers ? finish_page(run) : output_finish(run->output, path);
 	if (!error && options->symbols && !options->quiet)
-		write_report_finding(options, source);
+		write_report_findings(options, source);
 	return error;
 }
 

@@ -160,19 +160,21 @@ struct error *write_report(const struct options *options, const struct report_so
 	return error;
 }
 
-void write_report_finding(const struct options *options, const struct report_source *source)
+void write_report_findings(const struct options *options, const struct report_source *source)
 {
 	struct explain_lines lines;
 
 	if (!isatty(STDERR_FILENO) || options->waits_ns)
 		return;
 	explain(options, source, &lines);
-	if (lines.n > 0)
+	// Beside the tables one is enough.
+	for (size_t i = 0; i < lines.n && !(i > 0 && options->answers); i++)
 		fprintf(stderr, "profiler: %s: %s\n",
-		        !lines.items[0].is_fault ? "most time goes here"
-		        : lines.cpu_is_first     ? "then look at"
-		                                 : "look first at",
-		        lines.items[0].text);
+		        i > 0                      ? "then"
+		        : !lines.items[0].is_fault ? "most time goes here"
+		        : lines.cpu_is_first       ? "then look at"
+		                                   : "look first at",
+		        lines.items[i].text);
 	explain_lines_deinit(&lines);
 }
 

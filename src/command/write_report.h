@@ -35,8 +35,8 @@ const char **report_comments(const char *first, const char *const *more);
 struct error *write_report(const struct options *options, const struct report_source *source,
                            FILE *stream);
 
-// Says on stderr what stands out most, to a person.
-void write_report_finding(const struct options *options, const struct report_source *source);
+// Says on stderr what stands out, to a person.
+void write_report_findings(const struct options *options, const struct report_source *source);
 
 // Writes a page that compares b with a; both have timelines.
 struct error *write_report_diff(const struct options *options, const struct report_source *a,
