@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """--waits: what threads were blocked in for long, each such wait by itself."""
 
+import os
 import re
 
 import harness
 import pprof
 from harness import STATUS_USAGE, attach
+from terminal import run_in_terminal
 from test_record import report
 
 # threads 8 2 2: two spin, two sleep 10 ms at a time, four and the main thread wait for ever.
@@ -30,6 +32,18 @@ class LongWaits(harness.TestCase):
         calls = {s.labels["syscall"] for s in samples}
         self.assertLessEqual({"futex", "read", "pause"}, calls)
         self.assertIn("5 waits of 0.5 s or longer, of 5 threads", run.stderr)
+
+    def test_on_a_terminal(self):
+        """A row for those of the same stack for the same thing, those of idle threads last; no file."""
+        target, directory = self.start_fixture("threads", "8", "2", "2"), self.directory()
+        status, shown = run_in_terminal(
+            ["-p", target.pid, "-d", "1.2", "--waits=500ms"], directory
+        )
+        self.assertEqual((status, os.listdir(directory)), (0, []), shown)
+        table = shown.replace("\r\n", "\n").split("LONGEST", 1)[1]
+        self.assertRegex(table, r"(?m)^ *\d\.\d\d s +2 +2\.\d\d s worker-0[47] \+1 +pipe +read\(pipe:.* pipe_here ")
+        self.assertRegex(table, rf"(?m)^ *\d\.\d\d s +1 +1\.\d\d s threads {target.pid} +timer +pause ")
+        self.assertRegex(table, r"\nIdle threads come last\.\n")
 
     def test_max_threads(self):
         run = self.attach("--waits=500ms", "--max-threads=2")

@@ -363,8 +363,7 @@ static bool is_asked_by_person(const struct options *options)
 	const bool is_report = options->verb->id == VERB_REPORT;
 
 	return (options->verb->id == VERB_SAMPLE || is_report) && !options->output &&
-	       !options->waits_ns && !options->push.destination.url && !options->max_size_bytes &&
-	       options->symbols &&
+	       !options->push.destination.url && !options->max_size_bytes && options->symbols &&
 	       isatty(options->pid || is_report ? STDOUT_FILENO : STDERR_FILENO);
 }
 
@@ -375,7 +374,7 @@ static struct error *choose_writer(struct options *options)
 
 	options->answers = !is_directory && is_asked_by_person(options);
 	options->writer = is_directory ? &writer_pprof : &writer_folded;
-	if (options->verb->id == VERB_VIEW || options->answers)
+	if (options->verb->id == VERB_VIEW || (options->answers && !options->waits_ns))
 		options->writer = &writer_html;
 	if (!path || options->verb->id == VERB_VIEW)
 		return NULL;

@@ -48,7 +48,7 @@ struct options {
 	const char *title;           // of a page; NULL: its own
 	const char *output;          // as given; NULL: the default
 	const struct writer *writer; // of a profile; NULL after options_parse: the verb writes none
-	bool answers;                // on a terminal: tables, and a page with a name of its own
+	bool answers; // on a terminal: tables, and but for --waits a page with a name of its own
 	bool threads;
 	bool on_cpu, off_cpu;
 	unsigned int states; // --state: bits as in struct selection; 0: all

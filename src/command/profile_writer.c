@@ -69,6 +69,8 @@ static struct error *open_output(struct writing_run *run)
 	const struct options *options = run->options;
 	const char *path = options->output;
 
+	if (options->answers && options->waits_ns)
+		return NULL;
 	if (options->answers) {
 		say_no_page(run, output_open(NULL, false, &run->output));
 		return NULL;

@@ -14,6 +14,7 @@
 #include "top_layout.h"
 #include "top_own.h"
 #include "top_table.h"
+#include "waits_table.h"
 #include "weights.h"
 #include "write_report.h"
 
@@ -52,8 +53,8 @@ int run_table_width(int fd)
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-void run_table_write(const struct options *options, const struct report_source *source, int width,
-                     FILE *stream)
+static void write_views(const struct options *options, const struct report_source *source,
+                        int width, FILE *stream)
 {
 	static const struct cpu_log no_log; // the summary says how long it waited for CPUs
 	const struct selection selection = options_selection(options);
@@ -92,4 +93,13 @@ void run_table_write(const struct options *options, const struct report_source *
 	fputc('\n', stream);
 	top_model_deinit(&model);
 	top_own_deinit(&own);
+}
+
+void run_table_write(const struct options *options, const struct report_source *source, int width,
+                     FILE *stream)
+{
+	if (options->waits_ns)
+		waits_table_write(options, source, width, stream);
+	else
+		write_views(options, source, width, stream);
 }

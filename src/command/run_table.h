@@ -12,6 +12,7 @@ struct report_source;
 int run_table_width(int fd);
 
 // Writes both tables as text of at most `width` columns (0: any) to the stream. Samples count as
-// the kernel's clocks say (weights.h). Needs source->timeline, and sorts it.
+// the kernel's clocks say (weights.h). Needs source->timeline, and sorts it. With --waits it writes
+// that table alone (waits_table.h).
 void run_table_write(const struct options *options, const struct report_source *source, int width,
                      FILE *stream);
