@@ -50,9 +50,6 @@ void perf_map_set(struct perf_map *map, uint32_t code, const char *name);
 // Returns how much code it knows: its numbers are not larger.
 size_t perf_map_size(const struct perf_map *map);
 
-// True if it has any code.
-bool perf_map_is_empty(const struct perf_map *map);
-
 // Returns why the file was not read to its end: static text; NULL: nothing is wrong.
 const char *perf_map_unreadable(const struct perf_map *map);
 

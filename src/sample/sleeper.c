@@ -138,12 +138,6 @@ void sleeper_take_picture(const struct snapshot *snapshot, uint64_t end, struct 
 	ret->hash = hash_bytes(region->bytes + at, size);
 }
 
-void sleeper_keep_picture(struct target_thread *thread, const struct snapshot *snapshot,
-                          uint64_t end)
-{
-	sleeper_take_picture(snapshot, end, &thread->picture);
-}
-
 // True if a thread that a stop woke is back where that found it. The run count does not tell: what
 // it waited for may have come in the moment of the stop, so that it went on, and now sleeps
 // elsewhere, without having been scheduled more often.
@@ -339,11 +333,6 @@ struct proc_schedstat sleeper_figures(const struct target *target,
 	    !proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now))
 		return (struct proc_schedstat){0};
 	return now;
-}
-
-void sleeper_rehearse_stop(const struct target *target, const struct target_thread *thread)
-{
-	sleeper_figures(target, thread);
 }
 
 struct proc_schedstat sleeper_note_stop(const struct target *target, struct target_thread *thread)

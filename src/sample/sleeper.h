@@ -20,9 +20,6 @@ struct stop_picture;
 struct target;
 struct target_thread;
 
-// Reads, before the thread is stopped, what sleeper_note_stop will read: then it is in the caches.
-void sleeper_rehearse_stop(const struct target *target, const struct target_thread *thread);
-
 // Notes that the thread is stopped now, for SLEEPER_WAITS. Returns its figures.
 struct proc_schedstat sleeper_note_stop(const struct target *target, struct target_thread *thread);
 
@@ -33,10 +30,6 @@ struct proc_schedstat sleeper_figures(const struct target *target,
 // Makes a picture of a copy: of its registers, and of its stack from SP up to `end`, or as much of
 // that as a picture holds. ret->size is 0 if the stack is not there.
 void sleeper_take_picture(const struct snapshot *snapshot, uint64_t end, struct stop_picture *ret);
-
-// Notes how the stop of a sleeping thread found its stack, of which unwinding came up to `end`.
-void sleeper_keep_picture(struct target_thread *thread, const struct snapshot *snapshot,
-                          uint64_t end);
 
 // Finds what the thread does, for the next sleeper_look, and copies nothing. Where many threads are
 // to be looked at, all are seen before the first is copied: while the profiler has a CPU, some wake

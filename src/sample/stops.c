@@ -125,7 +125,8 @@ static void prepare(struct stops *stops, const struct maps *maps, size_t from)
 		if (reads && is_worth_rehearsing(stops, thread, is_cold && i == from)) {
 			snapshot_rehearse(thread->tid, ARCH_NATIVE, maps, &thread->hint,
 			                  stops->buffer);
-			sleeper_rehearse_stop(stops->target, thread);
+			sleeper_figures(stops->target,
+			                thread); // sleeper_note_stop reads them again
 		}
 		if (stops->target->runtimes)
 			runtimes_look_ahead(stops->target->runtimes, thread->tid,

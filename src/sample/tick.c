@@ -798,7 +798,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		if (put_off(ticker, stop, unwound.end))
 			return;
 		if (stop->asleep)
-			sleeper_keep_picture(thread, &stop->snapshot, unwound.last_sp);
+			sleeper_take_picture(&stop->snapshot, unwound.last_sp, &thread->picture);
 		if (thread->account.wait == WAIT_NONE)
 			thread->account.wait = wait_reasons_of_call(&ticker->waits, stop->how.call);
 		tasks_bind(ticker, thread, &stop->snapshot);

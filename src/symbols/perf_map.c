@@ -257,11 +257,6 @@ size_t perf_map_size(const struct perf_map *map)
 	return map->n_entries;
 }
 
-bool perf_map_is_empty(const struct perf_map *map)
-{
-	return map->n_entries == 0;
-}
-
 const char *perf_map_unreadable(const struct perf_map *map)
 {
 	return map->unreadable;

@@ -349,7 +349,7 @@ static void symbolize_jit(const struct batch *batch)
 	}
 	if (perf_map_unreadable(map))
 		batch->module->unreadable = perf_map_unreadable(map);
-	if (!perf_map_is_empty(map))
+	if (perf_map_size(map) > 0)
 		module_rename(batch->module, "[jit]");
 }
 

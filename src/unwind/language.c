@@ -117,6 +117,16 @@ static const void *process_of(const struct snapshot_hint *hint, size_t i)
 	return hint->of_process ? hint->of_process[i] : NULL;
 }
 
+static struct language_thread thread_of(int tid, struct snapshot_hint *hint, size_t i)
+{
+	return (struct language_thread){
+	    .tid = tid,
+	    .tls = hint->tls,
+	    .process = process_of(hint, i),
+	    .own = &hint->of_thread[i],
+	};
+}
+
 typedef void add_to_copy(const struct language_thread *thread, struct snapshot_copy *copy);
 
 static void add(size_t i, add_to_copy *function, struct snapshot_copy *copy)
@@ -161,12 +171,7 @@ void languages_learn(struct unwinder *unwinder, int tid, struct snapshot_hint *h
 	for (size_t i = 0; unwinder->stepped >> i; i++) {
 		if (!(unwinder->stepped >> i & 1) || !languages[i]->learn)
 			continue;
-		const struct language_thread thread = {
-		    .tid = tid,
-		    .tls = hint->tls,
-		    .process = process_of(hint, i),
-		    .own = &hint->of_thread[i],
-		};
+		const struct language_thread thread = thread_of(tid, hint, i);
 		languages[i]->learn(&thread, unwinder->words[i], stack);
 	}
 }
@@ -179,12 +184,7 @@ enum language_lack languages_lack(int tid, struct snapshot_hint *hint,
 	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
 		if (!is_there(hint, i) || !languages[i]->lacks)
 			continue;
-		const struct language_thread thread = {
-		    .tid = tid,
-		    .tls = hint->tls,
-		    .process = process_of(hint, i),
-		    .own = &hint->of_thread[i],
-		};
+		const struct language_thread thread = thread_of(tid, hint, i);
 		const enum language_lack lack = languages[i]->lacks(&thread, &snapshot->notes[i]);
 		most = lack > most ? lack : most;
 	}

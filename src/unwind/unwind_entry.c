@@ -161,7 +161,7 @@ static bool holds(struct unwinder *unwinder, struct unwinder_entry *entry)
 	return true;
 }
 
-static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uint64_t pc,
+const struct unwinder_entry *unwind_entry_look_up(struct unwinder *unwinder, uint64_t pc,
                                                   bool is_return)
 {
 	const uint64_t key = pc * 2 + is_return;
@@ -184,12 +184,6 @@ static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uin
 	*array_push(unwinder->entries, unwinder->n_entries, unwinder->entries_capacity) = entry;
 	hash_index_insert(&unwinder->index, hash, id);
 	return &unwinder->entries[id];
-}
-
-void unwind_entry_fill(struct unwinder *unwinder, uint64_t pc, bool is_return,
-                       struct unwinder_entry *ret)
-{
-	*ret = *look_up_entry(unwinder, pc, is_return);
 }
 
 void unwind_entries_refresh(struct unwinder *unwinder)

@@ -37,8 +37,8 @@ void unwind_entries_refresh(struct unwinder *unwinder);
 
 // Looks the entry up in the table of all, and makes it if it is not there, or if its code is JIT
 // code that has become other code by this update of the address space.
-void unwind_entry_fill(struct unwinder *unwinder, uint64_t pc, bool is_return,
-                       struct unwinder_entry *ret);
+const struct unwinder_entry *unwind_entry_look_up(struct unwinder *unwinder, uint64_t pc,
+                                                  bool is_return);
 
 // Returns the place whose rule holds for a pc, or for a return address: that lies one byte lower,
 // but not where a signal's trampoline or a stack begins.
@@ -55,6 +55,6 @@ static inline const struct unwinder_entry *unwind_entry_find(struct unwinder *un
 
 	if (entry->key != key || key == UNWIND_ENTRY_NO_KEY ||
 	    (entry->is_jit && entry->seen_ns != unwinder->space->updated_ns))
-		unwind_entry_fill(unwinder, pc, is_return, entry);
+		*entry = *unwind_entry_look_up(unwinder, pc, is_return);
 	return entry;
 }

@@ -30,11 +30,11 @@ static void test_lines(void **state)
 	struct perf_map *map = perf_map_create();
 
 	(void)state;
-	assert_true(perf_map_is_empty(map));
+	assert_int_equal(perf_map_size(map), 0);
 	parse(map, "3ef414c0 398 RegExp:[{(]\n"                              // V8
 	           "0x00007f0e2c 0x0000000020 java.lang.Object.wait(long)\n" // HotSpot
 	           "1000 10 LazyCompile:~a b /c.js:1\n");
-	assert_false(perf_map_is_empty(map));
+	assert_true(perf_map_size(map) > 0);
 	assert_string_equal(name_at(map, 0x3ef414c0), "RegExp:[{(]");
 	assert_string_equal(name_at(map, 0x3ef414c0 + 0x397), "RegExp:[{(]");
 	assert_string_equal(name_at(map, 0x3ef414c0 + 0x398), "");
@@ -51,7 +51,7 @@ static void test_no_lines(void **state)
 	(void)state;
 	parse(map, "\n1000\n1000 \n1000 10\n1000 10 \n1000 0 empty\n-1000 10 a\n1000 -10 b\n"
 	           " 1000 10 c\n1000  10 d\nx 10 e\n1000 x f\nffffffffffffffff 10 g\n1000 10 h");
-	assert_true(perf_map_is_empty(map)); // the last one has not ended yet
+	assert_int_equal(perf_map_size(map), 0); // the last one has not ended yet
 	parse(map, "i\n");
 	assert_string_equal(name_at(map, 0x1000), "hi");
 	assert_null(perf_map_name(map, PERF_MAP_NONE));

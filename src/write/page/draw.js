@@ -101,10 +101,6 @@ function fitCanvas(canvas, width, height) {
 	return context;
 }
 
-function rootFontPixels() {
-	return parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
-}
-
 // Returns the text, cut in its middle to n characters: the ends of threads' names tell them apart.
 function cutMiddle(text, n) {
 	if (text.length <= n)
