@@ -253,6 +253,13 @@ class Live(harness.TestCase):
             # 99 Hz; what was missed was counted.
             self.assertAlmostEqual(sum(samples) + told[-1]["missed_ticks"], 100, delta=len(told) + 1)
 
+    def test_children(self):
+        """Waits for the ends of children with the same name are one row."""
+        target = self.start("sh", "-c", "while :; do sleep 0.05; done", ready=None)
+        (told,) = intervals(top(target.pid, "--json", "--interval=1s", "-n", 1))
+        ends = [wait["for"] for wait in told["waits"] if "sleep" in wait["for"]]
+        self.assertEqual(ends, ['wait4(the end of "sleep")'], told["waits"])
+
     def test_the_end_of_plain_tables(self):
         """What is no interval any more has no table; what is part of one says how long it was."""
         target = self.start_fixture("threads", 4, 1)

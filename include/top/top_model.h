@@ -85,8 +85,9 @@ struct top_function {
 // the same whoever holds it.
 struct top_wait {
 	enum wait_kind kind;
-	uint32_t wait; // in the profile: the first wait for the same thing
-	uint32_t held; // the wait that tells who held it last; WAIT_NONE: none does
+	uint32_t wait;   // in the profile: the first wait for the same thing
+	uint32_t held;   // the wait that tells who held it last; WAIT_NONE: none does
+	bool is_several; // waits whose texts differ, by a holder or a number
 	uint64_t count;
 	size_t n_threads;
 	int64_t longest_ns;    // the longest single sleep within the window

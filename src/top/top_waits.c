@@ -15,11 +15,29 @@ enum { MAX_NAME_BYTES = 1024 };
 // In the descriptor of a lock (wait_reasons.h), before who has it.
 #define HELD_BY ", held by "
 
+// How a wait for a child's or a thread's end begins, before its name and number.
+#define END_OF "the end of \""
+
+// The length of such a text without the number, as children of one name are one thing; 0: it is
+// none.
+static size_t end_of_length(const char *text)
+{
+	const char *quote = strncmp(text, END_OF, strlen(END_OF)) == 0 ? strrchr(text, '"') : NULL;
+
+	return quote ? (size_t)(quote + 1 - text) : 0;
+}
+
 // The part of the text that says what is waited for, whoever holds it. Of a lock it is the address:
 // in the instant in which nobody holds it its kind may not be known.
 static const char *thing(const struct wait *wait, size_t *ret_length)
 {
 	const char *text = frame_name_descriptor(wait);
+	const size_t end_of = end_of_length(text);
+
+	if (end_of > 0) {
+		*ret_length = end_of;
+		return text;
+	}
 	const char *held = strstr(text, HELD_BY);
 	const size_t length = held ? (size_t)(held - text) : strlen(text);
 	const char *address = text[0] != '/' ? memmem(text, length, " 0x", strlen(" 0x")) : NULL;
@@ -114,8 +132,10 @@ void top_find_waits(struct top_model *model, const struct sample *sums, size_t n
 	model->waits = memory_alloc_zeroed(n_rows + 1, sizeof(*model->waits));
 	for (size_t i = 0; i < n; i++) {
 		const size_t row = first[samples[i].wait] * N_WAIT_KINDS + model->kinds[i];
-		if (model->kinds[i] != WAIT_KIND_RUNNING && top_counts(model, sums, i))
-			model->waits[row].count += sums[i].count;
+		if (model->kinds[i] == WAIT_KIND_RUNNING || !top_counts(model, sums, i))
+			continue;
+		model->waits[row].count += sums[i].count;
+		model->waits[row].is_several |= samples[i].wait != first[samples[i].wait];
 	}
 	for (size_t i = 0; i < input->n_spans; i++) {
 		const struct span *span = &input->spans[i];
@@ -191,8 +211,13 @@ char *top_wait_thing(const struct top_model *model, const struct top_wait *row)
 
 	if (row->kind == WAIT_KIND_RUNNABLE)
 		return memory_strdup("a CPU");
-	if (row->held == WAIT_NONE)
-		return top_waits_for(model, row->wait);
+	if (row->held == WAIT_NONE) {
+		const char *text = frame_name_descriptor(&model->input.profile->waits[row->wait]);
+		return row->is_several && end_of_length(text) > 0
+		           ? call_of(&model->input.profile->waits[row->wait], text,
+		                     end_of_length(text))
+		           : top_waits_for(model, row->wait);
+	}
 	return call_of(wait, wait->descriptor,
 	               (size_t)(strstr(wait->descriptor, HELD_BY) - wait->descriptor));
 }
