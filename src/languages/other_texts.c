@@ -15,7 +15,7 @@ static const char *const javascript_files[] = {
     "node", "nodejs", "libnode.so*", "deno", "bun", NULL,
 };
 
-// V8's.
+// V8's; not sweeping, as any program that allocates has that.
 static const char *const javascript_collects[] = {
     "v8::internal::Heap::CollectGarbage",
     "v8::internal::Scaveng",
@@ -23,12 +23,9 @@ static const char *const javascript_collects[] = {
     "v8::internal::IncrementalMarking",
     "v8::internal::MarkCompact",
     "v8::internal::MinorMark",
-    "v8::internal::Sweeper",
     "v8::internal::Evacuat",
     "v8::internal::PageEvacuation",
     "v8::internal::PointersUpdating",
-    "v8::internal::ArrayBufferSweeper",
-    "v8::internal::MemoryAllocator::Unmapper",
     NULL,
 };
 static const char *const javascript_allocates[] = {

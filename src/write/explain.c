@@ -42,7 +42,7 @@ const struct explain_rule explain_rules[N_RULES] = {
     [RULE_CIRCLE] = {"deadlock", "waits in a circle: a deadlock", 0, true, NULL},
     [RULE_CPU] = {"cpu", "is ready, but waits for a CPU", 20, true, "--state=runnable"},
     [RULE_GIL] = {"gil", "waits for the interpreter's lock (the GIL)", 20, true, "--blame"},
-    [RULE_COLLECT] = {"gc", "garbage collection", 33, true, "--on-cpu"},
+    [RULE_COLLECT] = {"gc", "garbage collection", 25, true, "--on-cpu"},
     [RULE_LOCK] = {"lock", "waits for a lock", 10, true, "--blame"},
     [RULE_SWAP] = {"swap", "waits for its own memory to be read from disk", 5, true, "--off-cpu"},
     [RULE_FILE] = {"file", "waits for a disk", 10, false, "--off-cpu --syscalls"},

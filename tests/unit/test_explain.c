@@ -56,7 +56,7 @@ static const struct activity collects = {THREAD_SLEEPING, NO_SYSCALL,        "se
 static const struct activity marks = {THREAD_RUNNING,           NO_SYSCALL, "", "",
                                       "runtime.gcBgMarkWorker", 100};
 static const struct activity marks_little = {THREAD_RUNNING,           NO_SYSCALL, "", "",
-                                             "runtime.gcBgMarkWorker", 20};
+                                             "runtime.gcBgMarkWorker", 10};
 static const struct activity allocates = {
     THREAD_SLEEPING, SYS_futex, "mutex 0x1, held by \"a\" 1", "", "MemAllocator::allocate", 60};
 static const struct activity syncs = {THREAD_RUNNING, NO_SYSCALL, "", "", "syscall.Fsync", 150};

@@ -37,17 +37,14 @@ static const char *const pools[] = {
     "semaphore.(*Weighted).Acquire",
     NULL,
 };
+// Not sweeping: any program that allocates has that.
 static const char *const collects[] = {
     "runtime.gcStart",
     "runtime.gcAssistAlloc",
     "runtime.gcBgMark",
     "runtime.deductAssistCredit",
-    "runtime.bgsweep",
-    "runtime.bgscavenge",
-    "runtime.deductSweep",
     "runtime.gcMarkDone",
     "runtime.gcMarkTermin",
-    "runtime.wbBufFlush",
     NULL,
 };
 static const char *const allocates[] = {"runtime.mallocgc", NULL};
