@@ -29,6 +29,9 @@ enum {
 	// CPUs, as in cpu_waits.c.
 	LEAST_THREAD_PERCENT = 10,
 	LEAST_HOT_PERCENT = 20,
+	// But what takes most of the busy time describes a program that has little to do.
+	MOST_OF_ALL_PERCENT = 50,
+	LEAST_MOST_PERCENT = 2,
 	// One thread that hands out work waits most of the time until it is taken, or a place is
 	// free. Several that do so wait for who is too slow.
 	LEAST_SENDERS_PERCENT = 200,
@@ -584,7 +587,14 @@ static double least_ns(const struct explanation *explanation, enum rule rule)
 	const double thread_ns = least_thread_ns(explanation, rule);
 
 	// While a lock changes hands, threads seem to wait for each other for a moment.
-	return share_ns > thread_ns ? share_ns : thread_ns;
+	const double ns = share_ns > thread_ns ? share_ns : thread_ns;
+	if (explain_rules[rule].is_fault)
+		return ns;
+	const double most_ns = MOST_OF_ALL_PERCENT * whole_ns / 100;
+	const double little_ns =
+	    LEAST_MOST_PERCENT * (double)explanation->report->profile->duration_ns / 100;
+	const double other_ns = most_ns > little_ns ? most_ns : little_ns;
+	return other_ns < ns ? other_ns : ns;
 }
 
 // Tells of the rows' function; `own_ns`: of what is in no function that it calls.

@@ -60,6 +60,9 @@ static const struct activity marks_little = {THREAD_RUNNING,           NO_SYSCAL
 static const struct activity allocates = {
     THREAD_SLEEPING, SYS_futex, "mutex 0x1, held by \"a\" 1", "", "MemAllocator::allocate", 60};
 static const struct activity syncs = {THREAD_RUNNING, NO_SYSCALL, "", "", "syscall.Fsync", 150};
+static const struct activity syncs_little = {THREAD_RUNNING,  NO_SYSCALL, "", "",
+                                             "syscall.Fsync", 10};
+static const struct activity computes_little = {THREAD_RUNNING, NO_SYSCALL, "", "", "memcpy", 3};
 static const struct activity locks = {
     THREAD_SLEEPING, SYS_futex, "mutex 0x1, held by \"a\" 1", "", "pthread_mutex_lock", 60};
 static const struct activity awaits = {THREAD_SLEEPING,  SYS_futex, "", "",
@@ -120,6 +123,8 @@ static const struct {
     {"a little garbage is a part of computing", {{&marks_little}, {&computes}}, "hot"},
     {"the lock of a heap is a part of allocating", {{&allocates, &computes}}, "hot"},
     {"a disk that is fast is one, too", {{&syncs}}, "file"},
+    {"little to do, most of it on a disk", {{&syncs_little, &computes_little}}, "file"},
+    {"hardly anything to do", {{&computes_little}}, ""},
     {"a fault comes before what takes longer", {{&locks}, {&computes, &syncs}}, "!lock file"},
     {"nothing", {{NULL}}, ""},
 };
