@@ -562,10 +562,9 @@ static double least_thread_ns(const struct explanation *explanation, enum rule r
 	const double all_ns = (double)explanation->report->profile->duration_ns;
 	const double ran_ns = all_ns - explanation->all_ready_ns;
 
-	if (rule != RULE_HOT && rule != RULE_COLLECT)
+	if (rule != RULE_HOT)
 		return LEAST_THREAD_PERCENT * all_ns / 100;
-	return (rule == RULE_HOT ? LEAST_HOT_PERCENT : LEAST_THREAD_PERCENT) *
-	       (ran_ns * 20 > all_ns ? ran_ns : all_ns / 20) / 100;
+	return LEAST_HOT_PERCENT * (ran_ns * 20 > all_ns ? ran_ns : all_ns / 20) / 100;
 }
 
 double explain_whole_ns(const struct explanation *explanation, enum rule rule)

@@ -57,6 +57,8 @@ static const struct activity marks = {THREAD_RUNNING,           NO_SYSCALL, "", 
                                       "runtime.gcBgMarkWorker", 100};
 static const struct activity marks_little = {THREAD_RUNNING,           NO_SYSCALL, "", "",
                                              "runtime.gcBgMarkWorker", 10};
+static const struct activity marks_hardly = {THREAD_RUNNING,           NO_SYSCALL, "", "",
+                                             "runtime.gcBgMarkWorker", 3};
 static const struct activity allocates = {
     THREAD_SLEEPING, SYS_futex, "mutex 0x1, held by \"a\" 1", "", "MemAllocator::allocate", 60};
 static const struct activity syncs = {THREAD_RUNNING, NO_SYSCALL, "", "", "syscall.Fsync", 150};
@@ -120,6 +122,8 @@ static const struct {
     {"waits for itself, which sleeps", {{&asks_itself}, {&sleeps}}, "sleep"},
     {"a collection is a part of allocating", {{&collects, &computes}}, "hot"},
     {"garbage is collected", {{&marks}, {&computes}}, "!gc hot"},
+    {"garbage of a program that is nearly idle", {{&marks_hardly}, {&computes_little}}, ""},
+    {"the same, and the CPUs are busy", {{&marks_hardly, &ready}, {&ready}, {&ready}}, ""},
     {"a little garbage is a part of computing", {{&marks_little}, {&computes}}, "hot"},
     {"the lock of a heap is a part of allocating", {{&allocates, &computes}}, "hot"},
     {"a disk that is fast is one, too", {{&syncs}}, "file"},
