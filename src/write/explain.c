@@ -340,6 +340,9 @@ static char *why_text(const struct explanation *explanation, const struct sample
 		return memory_printf("(%s)", descriptor);
 	if (rule == RULE_LOCK || rule == RULE_GIL)
 		return memory_strdup("");
+	// "futex", or a channel, within the library that asks.
+	if (sample_kind(&explanation->kinds, sample) == WAIT_KIND_CONDITION)
+		return memory_strdup("");
 	_cleanup_free_ char *call = frame_name_waits_in(&profile->waits[sample->wait]);
 	return memory_printf("in %s%s%s", call ? call : "a call", *descriptor ? " of " : "",
 	                     descriptor);

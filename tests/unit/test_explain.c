@@ -170,6 +170,33 @@ static void test_rules(void **state)
 	}
 }
 
+// What is waited for is told, but not how a library has its thread wait.
+static void test_why(void **state)
+{
+	static const struct {
+		const struct activity *activity;
+		const char *why;
+	} whys[] = {{&asks, "in recvfrom of tcp 10.0.0.1:4711 -> 10.0.0.2:5432"},
+	            {&requests, ""},
+	            {&resolves, ""},
+	            {&locks, "held by \"a\" 1"}};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(whys); i++) {
+		struct report_fixture f;
+		struct explanation explanation;
+		report_fixture_init(&f);
+		report_fixture_function(&f, "work", "work", "/src/prog.c");
+		add(&f, report_fixture_thread(&f, 100, "main"), whys[i].activity);
+		explain_make(&f.report, &explanation);
+		assert_int_equal(explanation.n_findings, 1);
+		const struct row *row = &explanation.rows[explanation.findings[0].row];
+		assert_string_equal(explanation.strings.items[row->why], whys[i].why);
+		explain_free(&explanation);
+		report_fixture_deinit(&f);
+	}
+}
+
 // That other processes use the CPUs is no finding, and no part of the busy time; too few CPUs for
 // its own threads are a fault.
 static void test_busy_machine(void **state)
@@ -306,9 +333,8 @@ static void test_tasks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rules),
-	    cmocka_unit_test(test_busy_machine),
-	    cmocka_unit_test(test_circle),
+	    cmocka_unit_test(test_rules),        cmocka_unit_test(test_why),
+	    cmocka_unit_test(test_busy_machine), cmocka_unit_test(test_circle),
 	    cmocka_unit_test(test_tasks),
 	};
 
