@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "held_tasks.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +132,8 @@ static bool is_in_task(const struct finder *finder, uint32_t id)
 	return false;
 }
 
-// Returns what the function waits for by its name; RULE_IDLE: it does not say.
+// Returns what the function, which waits on a condition, waits for by its name; RULE_IDLE: it does
+// not say.
 static enum rule rule_of_name(const char *name)
 {
 	static const struct {
@@ -147,9 +149,11 @@ static enum rule rule_of_name(const char *name)
 	for (const char *c = name; *c && *c != '<'; c++)
 		if ((*c == ':' || *c == '.') && c[1])
 			last = c + 1;
-	for (size_t i = 0; i < array_size(names); i++)
-		if (strncasecmp(last, names[i].begin, strlen(names[i].begin)) == 0)
-			return names[i].rule;
+	for (size_t i = 0; i < array_size(names); i++) {
+		const size_t length = strlen(names[i].begin);
+		if (strncasecmp(last, names[i].begin, length) == 0 && !islower(last[length]))
+			return names[i].rule; // but no "pusher"
+	}
 	return RULE_IDLE;
 }
 
@@ -174,8 +178,10 @@ void held_tasks_find(struct explanation *explanation, uint8_t *rules)
 			continue;
 		if (!call->is_known) {
 			const char *name = explain_function(explanation, call->function)->name;
-			call->rule =
-			    is_in_task(&finder, finder.ids[i]) ? RULE_POOL : rule_of_name(name);
+			// A thread's first function of its own is called by nobody who gives.
+			call->rule = is_in_task(&finder, finder.ids[i]) ? RULE_POOL
+			             : call->parent                     ? rule_of_name(name)
+			                                                : RULE_IDLE;
 			call->is_known = true;
 		}
 		rules[i] = (uint8_t)call->rule;
