@@ -47,6 +47,7 @@ class Blame(harness.TestCase):
         followed_s, waiting_s = map(float, FOLLOWED.search(run.stderr).groups())
         self.assertGreater(followed_s, 0.3 * waiting_s)
         self.assertLess(followed_s, waiting_s)
+        self.assertIn("; the rest was for work, time, a disk, ", run.stderr)
 
     def causes(self, mode):
         """What the workers' waits are followed to, which is "gc" each time."""

@@ -660,6 +660,10 @@ void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_th
 
 void summary_print_blame(const struct blame *blame, bool is_recording)
 {
+	// What another one causes may itself wait for a thread that was not sampled.
+	const bool has_rest =
+	    (blame->blocked_ns - blame->followed_ns - blame->unseen_ns) * 100 > blame->blocked_ns;
+
 	fprintf(stderr, "profiler: found the cause of %.3f s of %.3f s of waiting",
 	        seconds(blame->followed_ns), seconds(blame->blocked_ns));
 	if (blame->unseen_ns > 0)
@@ -670,6 +674,10 @@ void summary_print_blame(const struct blame *blame, bool is_recording)
 		        seconds(blame->circle_ns));
 	if (is_recording && blame->followed_ns == 0 && blame->blocked_ns > 0)
 		fputs(": holders of locks are known if it was recorded with --locks", stderr);
+	else if (has_rest)
+		fputs("; the rest was for work, time, a disk, another machine, or a lock whose "
+		      "holder is not known",
+		      stderr);
 	fputc('\n', stderr);
 }
 
