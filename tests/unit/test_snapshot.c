@@ -105,27 +105,11 @@ static void stand_below_old_context(void)
 	stand_in_handler(handler_above_old_context);
 }
 
-// As a coroutine, in the middle of a mapping that is far larger than any stack.
-static void stand_in_large_mapping(void)
-{
-	static ucontext_t context, back;
-	char *memory = mmap(NULL, LARGE_BYTES, PROT_READ | PROT_WRITE,
-	                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (memory == MAP_FAILED || getcontext(&context) != 0)
-		_exit(1);
-	context.uc_stack.ss_sp = memory;
-	context.uc_stack.ss_size = LARGE_BYTES / 2;
-	published->base = (uint64_t)(uintptr_t)memory + LARGE_BYTES / 2;
-	makecontext(&context, stand_here, 0);
-	swapcontext(&back, &context);
-	_exit(1);
-}
-
 enum { PAGE_BYTES = 4096, GAP_PAGES = 4, SPREAD_PAGES = 64 };
 
-// A stack of which some pages were never touched: three, and every second one further on.
-static void stand_on_gaps(void)
+// Stands as a coroutine, in the middle of a mapping that is far larger than any stack. `spread`:
+// some of its pages further out were touched, every second one.
+static void stand_as_coroutine(bool spread)
 {
 	static ucontext_t context, back;
 	char *memory = mmap(NULL, LARGE_BYTES, PROT_READ | PROT_WRITE,
@@ -137,32 +121,58 @@ static void stand_on_gaps(void)
 	context.uc_stack.ss_sp = memory;
 	context.uc_stack.ss_size = LARGE_BYTES / 2;
 	published->base = (uint64_t)(uintptr_t)memory + LARGE_BYTES / 2;
-	for (size_t i = GAP_PAGES; i < SPREAD_PAGES; i += 2)
+	for (size_t i = GAP_PAGES; spread && i < SPREAD_PAGES; i += 2)
 		memory[LARGE_BYTES / 2 + i * PAGE_BYTES] = 1;
 	makecontext(&context, stand_here, 0);
 	swapcontext(&back, &context);
 	_exit(1);
 }
 
-struct child {
-	pid_t pid;
+static void stand_in_large_mapping(void)
+{
+	stand_as_coroutine(false);
+}
+
+static void stand_on_gaps(void)
+{
+	stand_as_coroutine(true);
+}
+
+static struct child {
+	pid_t pid; // 0: none
 	struct maps maps;
 	struct registers registers;
 	struct snapshot_buffer buffer;
 	struct snapshot snapshot;
-};
+} child;
 
-static void start(struct child *child, void (*function)(void))
+// What the next copy goes by; nothing at first.
+static struct snapshot_hint hint;
+
+static int end(void **state)
+{
+	(void)state;
+	hint = (struct snapshot_hint){0};
+	if (!child.pid)
+		return 0;
+	kill(child.pid, SIGKILL);
+	assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
+	maps_deinit(&child.maps);
+	snapshot_buffer_deinit(&child.buffer);
+	child = (struct child){0};
+	return 0;
+}
+
+static void start(void (*function)(void))
 {
 	int fds[2];
 	char byte;
 
-	*child = (struct child){0};
 	assert_int_equal(pipe(fds), 0);
 	*published = (struct published){0};
-	child->pid = fork();
-	assert_true(child->pid >= 0);
-	if (child->pid == 0) {
+	child.pid = fork();
+	assert_true(child.pid >= 0);
+	if (child.pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		ready_fd = fds[1];
 		function();
@@ -171,59 +181,46 @@ static void start(struct child *child, void (*function)(void))
 	close(fds[1]);
 	assert_int_equal(read(fds[0], &byte, 1), 1);
 	close(fds[0]);
-	assert_true(maps_read(&child->maps, child->pid, child->pid));
-	assert_true(snapshot_buffer_init(&child->buffer));
-	registers_set(&child->registers, ARCH_NATIVE->sp, published->sp);
-	registers_set(&child->registers, ARCH_NATIVE->pc, 0x1234);
+	assert_true(maps_read(&child.maps, child.pid, child.pid));
+	assert_true(snapshot_buffer_init(&child.buffer));
+	registers_set(&child.registers, ARCH_NATIVE->sp, published->sp);
+	registers_set(&child.registers, ARCH_NATIVE->pc, 0x1234);
 }
 
-static void end(struct child *child)
+// Skips the test where the machine does not permit it.
+static void capture(void)
 {
-	kill(child->pid, SIGKILL);
-	assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
-	maps_deinit(&child->maps);
-	snapshot_buffer_deinit(&child->buffer);
-}
-
-// False with EPERM: the machine does not permit it.
-static bool capture(struct child *child, const struct snapshot_hint *hint)
-{
-	snapshot_buffer_reset(&child->buffer);
-	const bool done = snapshot_capture(child->pid, ARCH_NATIVE, &child->registers, &child->maps,
-	                                   hint, &child->buffer, &child->snapshot);
+	snapshot_buffer_reset(&child.buffer);
+	const bool done = snapshot_capture(child.pid, ARCH_NATIVE, &child.registers, &child.maps,
+	                                   &hint, &child.buffer, &child.snapshot);
 	if (!done && (errno == EPERM || errno == ENOSYS))
-		return false;
+		skip();
 	assert_true(done);
-	return true;
 }
 
-static bool holds_mark(const struct child *child, uint64_t address)
+static bool holds_mark(uint64_t address)
 {
 	uint64_t value;
 
-	return snapshot_read(&child->snapshot, address, 8, &value) && value == MARK;
+	return snapshot_read(&child.snapshot, address, 8, &value) && value == MARK;
 }
 
-static void check_ends_near(const struct child *child, uint64_t base)
+static void check_ends_near(uint64_t base)
 {
 	const uint64_t stack_bytes = base - published->sp + RED_ZONE;
 
-	assert_in_range(child->snapshot.regions[0].size, stack_bytes, stack_bytes + 4096);
+	assert_in_range(child.snapshot.regions[0].size, stack_bytes, stack_bytes + 4096);
 }
 
 static void test_own_stack(void **state)
 {
-	struct child child;
-	struct snapshot_hint hint = {0};
-
 	(void)state;
-	start(&child, stand_here);
-	if (!capture(&child, &hint))
-		skip();
+	start(stand_here);
+	capture();
 	assert_int_equal(child.snapshot.n_regions, 1);
 	assert_false(child.snapshot.cut);
 	assert_int_equal(child.snapshot.regions[0].start, published->sp - RED_ZONE);
-	assert_true(holds_mark(&child, published->mark));
+	assert_true(holds_mark(published->mark));
 	// All of it: to the end of its mapping.
 	const struct mapping *mapping = maps_find(&child.maps, published->sp);
 	assert_non_null(mapping);
@@ -231,38 +228,33 @@ static void test_own_stack(void **state)
 	// A known base is where it ends, but for a little.
 	hint.base = published->mark + 64;
 	hint.depth = hint.base - published->sp;
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_int_equal(child.snapshot.n_regions, 1);
-	check_ends_near(&child, hint.base);
+	check_ends_near(hint.base);
 	assert_false(child.snapshot.cut);
 	// And for a very little, unless the thread has had another one.
 	const size_t single = child.snapshot.regions[0].size;
 	assert_in_range(single, hint.base - published->sp, hint.base - published->sp + 512);
 	hint.n_changes = 2;
-	assert_true(capture(&child, &hint));
-	check_ends_near(&child, hint.base);
+	capture();
+	check_ends_near(hint.base);
 	assert_true(child.snapshot.regions[0].size > single + 1024);
-	end(&child);
 }
 
 static void check_alternate_stack(void (*function)(void))
 {
-	struct child child;
-	const struct snapshot_hint hint = {0};
-
-	start(&child, function);
-	if (!capture(&child, &hint))
-		skip();
+	start(function);
+	capture();
 	assert_int_equal(child.snapshot.n_regions, 2);
-	assert_true(holds_mark(&child, published->mark));
-	assert_true(holds_mark(&child, published->interrupted));
-	end(&child);
+	assert_true(holds_mark(published->mark));
+	assert_true(holds_mark(published->interrupted));
 }
 
 static void test_alternate_stack(void **state)
 {
 	(void)state;
 	check_alternate_stack(stand_on_alternate_stack);
+	end(state);
 	check_alternate_stack(stand_below_old_context);
 }
 
@@ -270,38 +262,29 @@ static void test_alternate_stack(void **state)
 // interrupted.
 static void test_deep_stack(void **state)
 {
-	struct child child;
-	struct snapshot_hint hint = {0};
-
 	(void)state;
-	start(&child, stand_on_alternate_stack);
+	start(stand_on_alternate_stack);
 	hint.deep_sp = published->sp + 64;
-	if (!capture(&child, &hint))
-		skip();
+	capture();
 	assert_int_equal(child.snapshot.n_regions, 1);
 	snapshot_hint_ended(&hint, &child.snapshot); // it was a signal stack
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_int_equal(child.snapshot.n_regions, 2);
 	hint.is_searched = false;
 	hint.deep_sp = published->sp - 64; // that was another stack
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_int_equal(child.snapshot.n_regions, 2);
 	hint.deep_sp = published->sp + LARGE_BYTES;
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_int_equal(child.snapshot.n_regions, 2);
-	end(&child);
 }
 
 // A rehearsal leaves nothing in the buffer, whatever is left of that stack.
 static void test_rehearsal(void **state)
 {
-	struct child child;
-	struct snapshot_hint hint = {0};
-
 	(void)state;
-	start(&child, stand_here);
-	if (!capture(&child, &hint))
-		skip();
+	start(stand_here);
+	capture();
 	const size_t used = child.buffer.used;
 	snapshot_hint_stopped(&hint, &child.snapshot);
 	assert_int_equal(hint.stopped_sp, published->sp);
@@ -311,67 +294,53 @@ static void test_rehearsal(void **state)
 	hint.stopped_sp = 16; // where nothing is any more
 	snapshot_rehearse(child.pid, ARCH_NATIVE, &child.maps, &hint, &child.buffer);
 	assert_int_equal(child.buffer.used, used);
-	end(&child);
 }
 
 static void test_unknown_extent(void **state)
 {
-	struct child child;
-	struct snapshot_hint hint = {0};
-
 	(void)state;
-	start(&child, stand_in_large_mapping);
-	if (!capture(&child, &hint))
-		skip();
+	start(stand_in_large_mapping);
+	capture();
 	assert_int_equal(child.snapshot.regions[0].size, SNAPSHOT_UNKNOWN_STACK_BYTES + RED_ZONE);
 	assert_true(child.snapshot.cut);
 	hint.guess_bytes = 2 * SNAPSHOT_UNKNOWN_STACK_BYTES;
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_int_equal(child.snapshot.regions[0].size, hint.guess_bytes + RED_ZONE);
 	assert_true(child.snapshot.cut);
 	hint.guess_bytes = (size_t)1 << 40;
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_true(child.snapshot.regions[0].size <= SNAPSHOT_MAX_STACK_BYTES + RED_ZONE);
 	hint.guess_bytes = 0;
 	hint.base = published->base;
 	hint.depth = 4096;
-	assert_true(capture(&child, &hint));
-	check_ends_near(&child, published->base);
+	capture();
+	check_ends_near(published->base);
 	assert_false(child.snapshot.cut);
-	end(&child);
 }
 
 // SP at the very start of a mapping: there is no red zone to be had, but the stack is there.
 static void test_no_red_zone(void **state)
 {
-	struct child child;
-	const struct snapshot_hint hint = {0};
-
 	(void)state;
-	start(&child, stand_here);
+	start(stand_here);
 	const struct mapping *mapping = maps_find(&child.maps, published->sp);
 	assert_non_null(mapping);
 	registers_set(&child.registers, ARCH_NATIVE->sp, mapping->start);
-	if (!capture(&child, &hint))
-		skip();
+	capture();
 	uint64_t value;
 	assert_false(snapshot_read(&child.snapshot, mapping->start - 8, 8, &value));
-	assert_true(holds_mark(&child, published->mark));
-	end(&child);
+	assert_true(holds_mark(published->mark));
 }
 
 // What is not in memory is not fetched, and not taken for zeros.
 static void test_gaps(void **state)
 {
-	struct child child;
-	const struct snapshot_hint hint = {0};
 	uint64_t value = 77;
 
 	(void)state;
-	start(&child, stand_on_gaps);
-	if (!capture(&child, &hint))
-		skip();
-	assert_true(holds_mark(&child, published->mark));
+	start(stand_on_gaps);
+	capture();
+	assert_true(holds_mark(published->mark));
 	for (size_t i = 0; i < GAP_PAGES; i++)
 		assert_false(
 		    snapshot_read(&child.snapshot, published->base + i * PAGE_BYTES, 8, &value));
@@ -390,7 +359,6 @@ static void test_gaps(void **state)
 		assert_int_equal(snapshot_has_gap_at(&child.snapshot, address), i % 2 != 0);
 	}
 	assert_int_equal(child.snapshot.regions[0].size, SNAPSHOT_UNKNOWN_STACK_BYTES + RED_ZONE);
-	end(&child);
 }
 
 // A stack that is unwound only so far is not copied to its end.
@@ -401,7 +369,6 @@ static void test_hint_deep(void **state)
 	    .n_regions = 1,
 	    .regions = {{.start = start, .size = SNAPSHOT_KNOWN_STACK_BYTES}},
 	};
-	struct snapshot_hint hint = {0};
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
@@ -421,13 +388,9 @@ static void test_hint_deep(void **state)
 // Of a stack that is far deeper than is shown, only some frames are kept, and copied.
 static void test_hint_huge(void **state)
 {
-	struct child child;
-	struct snapshot_hint hint = {0};
-
 	(void)state;
-	start(&child, stand_here);
-	if (!capture(&child, &hint))
-		skip();
+	start(stand_here);
+	capture();
 	const struct snapshot_region *region = &child.snapshot.regions[0];
 	const uint64_t stack_bytes = child.snapshot.stack_bytes;
 	assert_true(stack_bytes > 512);
@@ -438,7 +401,7 @@ static void test_hint_huge(void **state)
 	snapshot_hint_deep(&hint, &child.snapshot, region->start + stack_bytes / 8,
 	                   region->start + 320);
 	assert_int_equal(hint.huge_limit_bytes, 400);
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_true(child.snapshot.is_huge);
 	assert_true(child.snapshot.cut);
 	assert_int_equal(region->size, 400 + RED_ZONE);
@@ -453,21 +416,16 @@ static void test_hint_huge(void **state)
 	assert_int_equal(hint.huge_bytes, 0);
 	assert_int_equal(hint.limit_bytes, limit_bytes);
 	hint.huge_bytes = stack_bytes; // the stack is not as deep any more
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_false(child.snapshot.is_huge);
-	end(&child);
 }
 
 // However large the outermost frames are, they do not make a stack deep.
 static void test_hint_whole(void **state)
 {
-	struct child child;
-	struct snapshot_hint hint = {0};
-
 	(void)state;
-	start(&child, stand_here);
-	if (!capture(&child, &hint))
-		skip();
+	start(stand_here);
+	capture();
 	const struct snapshot *snapshot = &child.snapshot;
 	const uint64_t sp = published->sp, top = sp + snapshot->stack_bytes;
 	assert_int_equal(snapshot->deep_bytes, snapshot->stack_bytes);
@@ -475,32 +433,28 @@ static void test_hint_whole(void **state)
 	snapshot_hint_whole(&hint, snapshot, sp + 300, top - 8); // a shallow one
 	snapshot_hint_whole(&hint, snapshot, sp - 8, top - 8);   // another stack
 	snapshot_hint_whole(&hint, snapshot, sp + 16, top + 64);
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_int_equal(snapshot->deep_bytes, 256);
 	assert_true(snapshot->stack_bytes > 256);
 	assert_true(snapshot_is_huge(snapshot, snapshot->regions[0].start + 40, 1));
 	assert_false(snapshot_is_huge(snapshot, snapshot->regions[0].start + 80, 1));
 	hint.huge_bytes = 256;
 	hint.huge_limit_bytes = 64;
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_false(snapshot->is_huge);
 	hint.huge_bytes = 255;
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_true(snapshot->is_huge);
 	hint.outer_sp = sp; // it is among the outermost frames now
-	assert_true(capture(&child, &hint));
+	capture();
 	assert_int_equal(snapshot->deep_bytes, 0);
 	assert_false(snapshot->is_huge);
-	end(&child);
 }
 
 static void test_nothing_there(void **state)
 {
-	struct child child;
-	const struct snapshot_hint hint = {0};
-
 	(void)state;
-	start(&child, stand_here);
+	start(stand_here);
 	for (size_t i = 0; i < 3; i++) {
 		const uint64_t sps[] = {0, 8, UINT64_MAX - 7};
 		registers_set(&child.registers, ARCH_NATIVE->sp, sps[i]);
@@ -508,7 +462,6 @@ static void test_nothing_there(void **state)
 		                              &hint, &child.buffer, &child.snapshot));
 		assert_int_equal(child.snapshot.n_regions, 0);
 	}
-	end(&child);
 }
 
 static void test_read(void **state)
@@ -551,7 +504,6 @@ static void test_base(void **state)
 {
 	struct snapshot snapshot = {.n_regions = 1,
 	                            .regions = {{.start = 0x10000, .size = 0x10000}}};
-	struct snapshot_hint hint = {0};
 
 	(void)state;
 	snapshot.registers.value[ARCH_NATIVE->sp] = 0x10100;
@@ -565,16 +517,18 @@ static void test_base(void **state)
 	assert_int_equal(hint.base, 0);
 }
 
+#define TEST(name) cmocka_unit_test_teardown(name, end)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_deep_stack),     cmocka_unit_test(test_rehearsal),
-	    cmocka_unit_test(test_own_stack),      cmocka_unit_test(test_alternate_stack),
-	    cmocka_unit_test(test_unknown_extent), cmocka_unit_test(test_no_red_zone),
-	    cmocka_unit_test(test_gaps),           cmocka_unit_test(test_hint_deep),
-	    cmocka_unit_test(test_hint_huge),      cmocka_unit_test(test_nothing_there),
-	    cmocka_unit_test(test_hint_whole),     cmocka_unit_test(test_read),
-	    cmocka_unit_test(test_base),
+	    TEST(test_deep_stack),     TEST(test_rehearsal),
+	    TEST(test_own_stack),      TEST(test_alternate_stack),
+	    TEST(test_unknown_extent), TEST(test_no_red_zone),
+	    TEST(test_gaps),           TEST(test_hint_deep),
+	    TEST(test_hint_huge),      TEST(test_nothing_there),
+	    TEST(test_hint_whole),     TEST(test_read),
+	    TEST(test_base),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
