@@ -141,6 +141,31 @@ void report_fixture_sample(struct report_fixture *fixture, uint32_t thread, enum
 	report_fixture_wait(fixture, thread, state, location_ids, n, end, WAIT_NONE, ticks);
 }
 
+void report_fixture_fill(struct report_fixture *f)
+{
+	const uint32_t main_ = report_fixture_function(f, "main", "main", "/src/prog.c");
+	const uint32_t inner =
+	    report_fixture_function(f, "ns::in(int)", "_ZN2ns2inEi", "/src/in.h");
+	const struct fixture_line main_line = {main_, 10};
+	const struct fixture_line inlined_lines[] = {{inner, 3}, {main_, 12}};
+	const uint32_t ids[] = {
+	    report_fixture_location(f, 2, 0x27123, NULL, 0),
+	    report_fixture_location(f, 1, 0x2010, inlined_lines, 2),
+	    report_fixture_location(f, 1, 0x1020, &main_line, 1),
+	    report_fixture_location(f, 0, 0x10008, NULL, 0),
+	    report_fixture_location(f, 3, 0xdead, NULL, 0),
+	};
+	const uint32_t a = report_fixture_thread(f, 100, "prog");
+	const uint32_t b = report_fixture_thread(f, 101, "bad thread;\xff\n");
+
+	report_fixture_sample(f, a, THREAD_RUNNING, ids, 3, STACK_COMPLETE, 3);
+	report_fixture_sample(f, b, THREAD_SLEEPING, ids, 3, STACK_COMPLETE, 4);
+	report_fixture_sample(f, a, THREAD_RUNNING, ids + 3, 1, STACK_NO_RULE, 1);
+	report_fixture_sample(f, b, THREAD_STOPPED, ids + 4, 1, STACK_UNREADABLE, 1);
+	report_fixture_sample(f, b, THREAD_DISK, NULL, 0, STACK_NOT_SAMPLED, 2);
+	report_fixture_sample(f, b, THREAD_RUNNABLE, NULL, 0, STACK_NOT_SAMPLED, 7);
+}
+
 void report_fixture_select(struct report_fixture *fixture, const struct selection *selection)
 {
 	free(fixture->selected);

@@ -52,6 +52,10 @@ void report_fixture_sample(struct report_fixture *fixture, uint32_t thread, enum
                            const uint32_t *location_ids, size_t n, enum stack_end end,
                            uint64_t ticks);
 
+// Adds what most tests write: main (prog.c) calls an inlined function and one without a name; two
+// threads share a stack; one has the others' ends.
+void report_fixture_fill(struct report_fixture *fixture);
+
 // Only what is selected is to be written, of what is in the profile by now.
 void report_fixture_select(struct report_fixture *fixture, const struct selection *selection);
 

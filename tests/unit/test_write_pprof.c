@@ -228,44 +228,19 @@ static void test_header(void **state)
 	report_fixture_deinit(&f);
 }
 
-static void fill(struct report_fixture *f)
-{
-	const uint32_t main_ = report_fixture_function(f, "main", "main", "/src/prog.c");
-	const uint32_t inner =
-	    report_fixture_function(f, "ns::in(int)", "_ZN2ns2inEi", "/src/in.h");
-	const struct fixture_line main_line = {main_, 10};
-	const struct fixture_line inlined_lines[] = {{inner, 3}, {main_, 12}};
-	const uint32_t ids[] = {
-	    report_fixture_location(f, 2, 0x27123, NULL, 0),
-	    report_fixture_location(f, 1, 0x2010, inlined_lines, 2),
-	    report_fixture_location(f, 1, 0x1020, &main_line, 1),
-	    report_fixture_location(f, 0, 0x10008, NULL, 0),
-	    report_fixture_location(f, 3, 0xdead, NULL, 0),
-	};
-	const uint32_t a = report_fixture_thread(f, 100, "prog");
-	const uint32_t b = report_fixture_thread(f, 101, "bad thread;\xff\n");
-
-	report_fixture_sample(f, a, THREAD_RUNNING, ids, 3, STACK_COMPLETE, 3);
-	report_fixture_sample(f, b, THREAD_SLEEPING, ids, 3, STACK_COMPLETE, 4);
-	report_fixture_sample(f, a, THREAD_RUNNING, ids + 3, 1, STACK_NO_RULE, 1);
-	report_fixture_sample(f, b, THREAD_STOPPED, ids + 4, 1, STACK_NO_RULE, 1);
-	report_fixture_sample(f, b, THREAD_DISK, NULL, 0, STACK_NOT_SAMPLED, 2);
-	report_fixture_sample(f, b, THREAD_RUNNABLE, NULL, 0, STACK_NOT_SAMPLED, 7);
-}
-
 static void test_samples(void **state)
 {
 	struct report_fixture f;
 
 	(void)state;
 	report_fixture_init(&f);
-	fill(&f);
+	report_fixture_fill(&f);
 	Profile *p = write_and_read(&f);
 	assert_int_equal(p->n_sample, 6);
 	assert_stack(p, 0, "[libc.so.6+0x27123]|ns::in(int),main|main|");
 	assert_stack(p, 1, "[libc.so.6+0x27123]|ns::in(int),main|main|");
 	assert_stack(p, 2, "[anon+0x10008]|[truncated: no unwinding rule]|");
-	assert_stack(p, 3, "[unknown+0xdead]|[truncated: no unwinding rule]|");
+	assert_stack(p, 3, "[unknown+0xdead]|[truncated: unreadable memory]|");
 	assert_stack(p, 4, "[truncated: stack not available]|");
 	assert_values(p->sample[0], 3, 30, 30);
 	assert_values(p->sample[1], 4, 0, 40);
@@ -286,7 +261,7 @@ static void test_locations_and_mappings(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	fill(&f);
+	report_fixture_fill(&f);
 	Profile *p = write_and_read(&f);
 	const uint64_t *ids = p->sample[0]->location_id;
 	assert_int_equal(location(p, ids[0])->address, 0x7ffff7d01123);
@@ -325,7 +300,7 @@ static void test_selection_leaves_nothing_unused(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	fill(&f);
+	report_fixture_fill(&f);
 	assert_int_equal(regcomp(&regex, "bad", REG_EXTENDED | REG_NOSUB), 0);
 	f.profile.samples[1].thread = 0; // what is left is without libc
 	report_fixture_select(&f, &(struct selection){
@@ -334,7 +309,7 @@ static void test_selection_leaves_nothing_unused(void **state)
 	                          });
 	Profile *p = write_and_read(&f);
 	assert_int_equal(p->n_sample, 3);
-	assert_stack(p, 0, "[unknown+0xdead]|[truncated: no unwinding rule]|");
+	assert_stack(p, 0, "[unknown+0xdead]|[truncated: unreadable memory]|");
 	assert_stack(p, 1, "[truncated: stack not available]|");
 	assert_int_equal(p->n_location, 3);
 	assert_int_equal(p->n_function, 3);
@@ -352,12 +327,12 @@ static void test_thread_roots(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	fill(&f);
+	report_fixture_fill(&f);
 	f.report.thread_roots = true;
 	Profile *p = write_and_read(&f);
 	assert_stack(p, 0, "[libc.so.6+0x27123]|ns::in(int),main|main|prog|");
 	assert_stack(p, 3,
-	             "[unknown+0xdead]|[truncated: no unwinding rule]|bad thread;\xef\xbf\xbd_|");
+	             "[unknown+0xdead]|[truncated: unreadable memory]|bad thread;\xef\xbf\xbd_|");
 	free_profile(p);
 	report_fixture_deinit(&f);
 }

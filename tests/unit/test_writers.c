@@ -57,40 +57,15 @@ static void test_folded_empty(void **state)
 	report_fixture_deinit(&f);
 }
 
-// main (prog.c) calls an inlined function and one without a name; two threads share a stack.
-static void fill(struct report_fixture *f)
-{
-	const uint32_t main_ = report_fixture_function(f, "main", "main", "/src/prog.c");
-	const uint32_t inner =
-	    report_fixture_function(f, "ns::in(int)", "_ZN2ns2inEi", "/src/in.h");
-	const struct fixture_line main_line = {main_, 10};
-	const struct fixture_line inlined_lines[] = {{inner, 3}, {main_, 12}};
-	const uint32_t ids[] = {
-	    report_fixture_location(f, 2, 0x27123, NULL, 0),
-	    report_fixture_location(f, 1, 0x1010, inlined_lines, 2),
-	    report_fixture_location(f, 1, 0x1020, &main_line, 1),
-	    report_fixture_location(f, 0, 0x10008, NULL, 0),
-	    report_fixture_location(f, 3, 0xdead, NULL, 0),
-	};
-	const uint32_t a = report_fixture_thread(f, 100, "prog");
-	const uint32_t b = report_fixture_thread(f, 101, "bad thread;\xff\n");
-
-	report_fixture_sample(f, a, THREAD_RUNNING, ids, 3, STACK_COMPLETE, 3);
-	report_fixture_sample(f, b, THREAD_SLEEPING, ids, 3, STACK_COMPLETE, 4);
-	report_fixture_sample(f, a, THREAD_RUNNING, ids + 3, 1, STACK_NO_RULE, 1);
-	report_fixture_sample(f, b, THREAD_RUNNING, ids + 4, 1, STACK_UNREADABLE, 1);
-	report_fixture_sample(f, b, THREAD_DISK, NULL, 0, STACK_NOT_SAMPLED, 2);
-}
-
 static void test_folded(void **state)
 {
 	struct report_fixture f;
 
 	(void)state;
 	report_fixture_init(&f);
-	fill(&f);
+	report_fixture_fill(&f);
 	assert_folded(&f, "[truncated: no unwinding rule];[anon+0x10008] 1\n"
-	                  "[truncated: stack not available] 2\n"
+	                  "[truncated: stack not available] 9\n"
 	                  "[truncated: unreadable memory];[unknown+0xdead] 1\n"
 	                  "main;main;ns::in(int)_[i];[libc.so.6+0x27123] 7\n");
 	report_fixture_deinit(&f);
@@ -102,9 +77,10 @@ static void test_folded_selection(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	fill(&f);
+	report_fixture_fill(&f);
 	report_fixture_select(&f, &(struct selection){.states = ~(1u << THREAD_RUNNING)});
-	assert_folded(&f, "[truncated: stack not available] 2\n"
+	assert_folded(&f, "[truncated: stack not available] 9\n"
+	                  "[truncated: unreadable memory];[unknown+0xdead] 1\n"
 	                  "main;main;ns::in(int)_[i];[libc.so.6+0x27123] 4\n");
 	report_fixture_deinit(&f);
 }
@@ -115,11 +91,10 @@ static void test_folded_lines(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	fill(&f);
+	report_fixture_fill(&f);
 	report_fixture_select(&f, &(struct selection){.states = 1u << THREAD_RUNNING});
 	f.report.lines = true;
 	assert_folded(&f, "[truncated: no unwinding rule];[anon+0x10008] 1\n"
-	                  "[truncated: unreadable memory];[unknown+0xdead] 1\n"
 	                  "main (prog.c:10);main (prog.c:12);ns::in(int) (in.h:3)_[i];"
 	                  "[libc.so.6+0x27123] 3\n");
 	report_fixture_deinit(&f);
@@ -131,10 +106,10 @@ static void test_folded_thread_roots(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	fill(&f);
+	report_fixture_fill(&f);
 	f.report.thread_roots = true;
 	assert_folded(&f,
-	              "bad_thread:\xef\xbf\xbd_;[truncated: stack not available] 2\n"
+	              "bad_thread:\xef\xbf\xbd_;[truncated: stack not available] 9\n"
 	              "bad_thread:\xef\xbf\xbd_;[truncated: unreadable memory];"
 	              "[unknown+0xdead] 1\n"
 	              "bad_thread:\xef\xbf\xbd_;main;main;ns::in(int)_[i];[libc.so.6+0x27123] 4\n"
@@ -219,7 +194,7 @@ static void test_write_errors_stay_in_the_stream(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	fill(&f);
+	report_fixture_fill(&f);
 	for (size_t i = 0; i < array_size(writers); i++) {
 		_cleanup_fclose_ FILE *full = fopen("/dev/full", "we");
 		assert_non_null(full);
