@@ -449,8 +449,8 @@ static const struct option_row rows[] = {
 	     "show which mutex a thread waits for and who holds it\n"
 	     "(top and dump always do)"),
 	FLAG(0, "blame", blame, true,
-	     "below a stack that waits for a lock, another's end or\n"
-	     "answer, show what the other does; includes --locks",
+	     "below a stack that waits for a thread or process, show\n"
+	     "what that one does meanwhile; includes --locks",
 	     .verbs = FOR_SAMPLE | FOR_REPORT, .common = FOR_REPORT),
 	VALUE(0, "runtimes", "LIST", parse_runtimes,
 	      "languages whose own functions are shown: auto (all,\n"
@@ -520,8 +520,8 @@ static const struct option_row rows[] = {
 	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	VALUE('o', "output", "FILE", parse_output,
 	      "file to write: .html, .pb.gz, .wprof, ...; -: stdout;\n"
-	      "default: tables on a terminal, and of a run a page,\n"
-	      "profiler.PID.html; in a pipe folded stacks",
+	      "default: tables on a terminal (a run also writes a\n"
+	      "page, profiler.PID.html); folded stacks in a pipe",
 	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT |
 	               FOR_EXPLAIN,
 	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF),

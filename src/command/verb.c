@@ -207,7 +207,7 @@ const struct verb verbs[N_VERBS] = {
             .examples =
                 "  profiler report hour.wprof --from=14:03 --to=14:04 -o minute.html\n"
                 "  profiler report hour.wprof --thread='^worker' -o worker.pb.gz\n"
-                "  profiler report hour.wprof --waits=1s -t      which threads hung, and in what\n",
+                "  profiler report hour.wprof --waits=1s         which threads hung, and in what\n",
             .statuses = READING_STATUSES,
             .take_word = take_file,
             .check = check_file,
