@@ -56,13 +56,16 @@ class Browser:
         except ProcessLookupError:
             pass
         self.process.wait()
-        os.close(self.to)
-        os.close(self.back)
+        self.disconnect()
         for _ in range(50):  # its processes may write still
             shutil.rmtree(self.home, ignore_errors=True)
             if not os.path.exists(self.home):
                 break
             time.sleep(0.1)
+
+    def disconnect(self):
+        os.close(self.to)
+        os.close(self.back)
 
     def ask(self, method, **params):
         self.number += 1
@@ -153,7 +156,9 @@ class Browser:
         self.mouse("mouseReleased", to_x, to_y, button="left", clickCount=1)
         self.settle()
 
+    def picture(self):
+        return self.ask("Page.captureScreenshot", format="png")["data"]
+
     def screenshot(self, path):
-        data = base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
         with open(path, "wb") as file:
-            file.write(data)
+            file.write(base64.b64decode(self.picture()))

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: MIT
 """A headless Firefox, driven by its Marionette protocol, as browser.py drives Chromium."""
 
-import base64
 import json
 import os
-import shutil
-import signal
 import socket
 import subprocess
 import tempfile
 import time
 
-from browser import CTRL, SHIFT, TIMEOUT_S, BrowserError
+from browser import CTRL, SHIFT, TIMEOUT_S, Browser, BrowserError
 
 KEYS = {
     "Backspace": "\ue003", "Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "ArrowLeft": "\ue012",
@@ -28,8 +25,8 @@ Services.obs.addObserver(channel => {
 }, 'http-on-modify-request');
 """
 
-class Firefox:
-    """One window; the same as Browser, as far as the tests of the page need it."""
+class Firefox(Browser):
+    """One window of it."""
 
     min_width = 500  # that it can have
     reads_console = False  # ->errors stays empty
@@ -72,14 +69,8 @@ class Firefox:
         except BrowserError:
             self.has_chrome = False
 
-    def close(self):
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)  # the session is its own
-        except ProcessLookupError:
-            pass
-        self.process.wait()
+    def disconnect(self):
         self.socket.close()
-        shutil.rmtree(self.home, ignore_errors=True)
 
     def read(self):
         while b":" not in self.rest or len(self.rest.partition(b":")[2]) < int(self.rest.partition(b":")[0]):
@@ -124,13 +115,6 @@ class Firefox:
         self.wait(f"document.readyState === 'complete' && !!({ready})")
         self.settle()
 
-    def wait(self, condition):
-        deadline = time.monotonic() + TIMEOUT_S
-        while not self.evaluate(condition):
-            if time.monotonic() > deadline:
-                raise BrowserError(f"never: {condition}")
-            time.sleep(0.02)
-
     def settle(self):
         """Until what was asked for is drawn."""
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
@@ -172,20 +156,5 @@ class Firefox:
         if held:
             self.act({"type": "key", "id": "keys", "actions": [{"type": "keyUp", "value": v} for v in held]})
 
-    def click(self, x, y, button="left", modifiers=0):
-        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
-            self.mouse(kind, x, y, button=button, modifiers=modifiers)
-        self.settle()
-
-    def drag(self, x, y, to_x, to_y):
-        self.mouse("mouseMoved", x, y)
-        self.mouse("mousePressed", x, y)
-        for step in range(1, 5):
-            self.mouse("mouseMoved", x + (to_x - x) * step / 4, y + (to_y - y) * step / 4)
-        self.mouse("mouseReleased", to_x, to_y)
-        self.settle()
-
-    def screenshot(self, path):
-        data = base64.b64decode(self.ask("WebDriver:TakeScreenshot", full=False)["value"])
-        with open(path, "wb") as file:
-            file.write(data)
+    def picture(self):
+        return self.ask("WebDriver:TakeScreenshot", full=False)["value"]
