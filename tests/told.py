@@ -62,7 +62,7 @@ class Summary:
         r"(\d+) samples? of (\d+) threads?; (\d+) distinct stacks?"
     )
     BRIEF = re.compile(
-        r"(\d+) samples? of (\d+) threads?(?: \(\d+ at the end\))? in ([\d.]+) s; (?:paused the target ([\d.]+) % of the time "
+        r"(\d+) samples? of (\d+) threads?(?: and goroutines)?(?: \(\d+ at the end\))? in ([\d.]+) s; (?:paused the target ([\d.]+) % of the time "
         r"\(median \S+ \S+\)|never paused the target.*)"
     )
     TRUNCATED = re.compile(r"(\d+) samples? truncated \(([\d.]+) %\): (.+)")

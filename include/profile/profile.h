@@ -310,7 +310,8 @@ const char *profile_process_of(const struct profile *profile, const struct threa
 // Returns the name of the process, owned by the profile; "" if it is not known.
 const char *profile_process_name(const struct profile *profile, int pid);
 
-// Returns how many threads there were, as in "53 threads (2 at the end)"; the caller frees.
+// Returns how many threads there were, as in "53 threads (2 at the end)", "60 threads and
+// goroutines"; the caller frees.
 char *profile_threads_text(const struct profile *profile) __attribute__((returns_nonnull));
 
 // Adds a thread, watched from `now_ns` on; returns its id.

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "labels.h"
+#include "language_text.h"
 #include "memory.h"
 #include "text.h"
 #include "waits.h"
@@ -246,12 +247,18 @@ char *profile_threads_text(const struct profile *profile)
 	const size_t n =
 	    profile->n_threads - profile->n_free_threads + (size_t)profile->forgotten.threads;
 	size_t n_alive = 0;
+	bool has_tasks = false;
 
-	for (size_t i = 0; i < profile->n_threads; i++)
+	for (size_t i = 0; i < profile->n_threads; i++) {
 		n_alive += !profile->threads[i].ended && !profile->threads[i].forgotten;
-	if (n_alive == 0 || n_alive == n)
-		return memory_printf("%zu thread%s", n, text_plural(n));
-	return memory_printf("%zu threads (%zu at the end)", n, n_alive);
+		has_tasks |= profile->threads[i].is_task;
+	}
+	_cleanup_free_ char *end = n_alive == 0 || n_alive == n
+	                               ? memory_strdup("")
+	                               : memory_printf(" (%zu at the end)", n_alive);
+	if (has_tasks)
+		return memory_printf("%zu threads and %s%s", n, language_tasks(2), end);
+	return memory_printf("%zu thread%s%s", n, text_plural(n), end);
 }
 
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
