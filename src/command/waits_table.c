@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "call_text.h"
+#include "frame_name.h"
 #include "memory.h"
 #include "options.h"
 #include "profile.h"
@@ -20,11 +21,18 @@
 
 enum { MAX_ROWS = 20, MAX_NAME_BYTES = 64 };
 
-// Waits of the same stack for the same thing.
+// A wait, and what it is grouped by.
+struct item {
+	uint32_t sample;
+	enum wait_kind kind;
+	int64_t what; // of a lock, the wait; else the call, whatever its descriptor
+};
+
+// Waits of the same stack for the same lock, or in the same call.
 struct group {
 	uint32_t sample; // the longest
 	enum wait_kind kind;
-	bool is_idle;
+	bool is_idle, is_several; // the latter: for different descriptors
 	size_t n_waits, n_threads;
 	int64_t longest_ns, total_ns;
 };
@@ -38,17 +46,21 @@ static const struct top_column columns[] = {
 };
 // clang-format on
 
-static int compare_stacks(const void *a_pointer, const void *b_pointer, void *context)
+static int compare_items(const void *a_pointer, const void *b_pointer, void *context)
 {
 	const struct sample *samples = context;
-	const struct sample *a = &samples[*(const uint32_t *)a_pointer];
-	const struct sample *b = &samples[*(const uint32_t *)b_pointer];
+	const struct item *a = a_pointer, *b = b_pointer;
+	const struct sample *a_sample = &samples[a->sample], *b_sample = &samples[b->sample];
 
-	if (a->stack != b->stack)
-		return a->stack < b->stack ? -1 : 1;
-	if (a->wait != b->wait)
-		return a->wait < b->wait ? -1 : 1;
-	return (a->thread > b->thread) - (a->thread < b->thread);
+	if (a_sample->stack != b_sample->stack)
+		return a_sample->stack < b_sample->stack ? -1 : 1;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->what != b->what)
+		return a->what < b->what ? -1 : 1;
+	if (a_sample->thread != b_sample->thread)
+		return a_sample->thread < b_sample->thread ? -1 : 1;
+	return (a->sample > b->sample) - (a->sample < b->sample);
 }
 
 static int compare_groups(const void *a_pointer, const void *b_pointer)
@@ -75,34 +87,58 @@ static void add(const struct profile *profile, uint32_t id, bool is_new_thread, 
 	group->sample = id;
 }
 
-// The groups of n samples; the caller frees.
-static struct group *find_groups(const struct report_source *source, uint32_t *ids, size_t n,
-                                 size_t *ret_count)
+// The waits that are selected; the caller frees.
+static struct item *find_items(const struct report_source *source, const bool *selected,
+                               size_t *ret_count)
 {
 	const struct profile *profile = source->part;
-	const struct sample *samples = profile->samples;
-	struct group *groups = memory_alloc_zeroed(n + 1, sizeof(*groups));
+	struct item *items = memory_alloc_zeroed(profile->n_samples + 1, sizeof(*items));
 	struct sample_kinds kinds;
-	size_t count = 0;
+	size_t n = 0;
 
-	if (n > 0)
-		qsort_r(ids, n, sizeof(*ids), compare_stacks, profile->samples);
-	for (size_t i = 0; i < n; i++) {
-		const struct sample *sample = &samples[ids[i]];
-		const struct sample *last = i > 0 ? &samples[ids[i - 1]] : NULL;
-		const bool is_new =
-		    !last || last->stack != sample->stack || last->wait != sample->wait;
-		count += is_new;
-		add(profile, ids[i], is_new || last->thread != sample->thread, &groups[count - 1]);
-	}
 	sample_kinds_init(&kinds, profile, source->symbols);
-	for (size_t i = 0; i < count; i++) {
-		const struct sample *sample = &samples[groups[i].sample];
-		groups[i].kind = sample_kind(&kinds, sample);
-		groups[i].is_idle =
-		    wait_kind_has_no_work(groups[i].kind, sample_wait(profile, sample));
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		const enum wait_kind kind = sample_kind(&kinds, sample);
+		const int64_t what = kind == WAIT_KIND_LOCK ? (int64_t)sample->wait
+		                                            : profile->waits[sample->wait].syscall;
+		if (selected[i])
+			items[n++] = (struct item){(uint32_t)i, kind, what};
 	}
 	sample_kinds_deinit(&kinds);
+	if (n > 0)
+		qsort_r(items, n, sizeof(*items), compare_items, profile->samples);
+	*ret_count = n;
+	return items;
+}
+
+static bool is_same_group(const struct profile *profile, const struct item *a, const struct item *b)
+{
+	return profile->samples[a->sample].stack == profile->samples[b->sample].stack &&
+	       a->kind == b->kind && a->what == b->what;
+}
+
+// The groups of n waits; the caller frees.
+static struct group *find_groups(const struct profile *profile, const struct item *items, size_t n,
+                                 size_t *ret_count)
+{
+	const struct sample *samples = profile->samples;
+	struct group *groups = memory_alloc_zeroed(n + 1, sizeof(*groups));
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct sample *sample = &samples[items[i].sample];
+		const bool is_new = i == 0 || !is_same_group(profile, &items[i - 1], &items[i]);
+		count += is_new;
+		struct group *group = &groups[count - 1];
+		const bool is_other = !is_new && samples[group->sample].wait != sample->wait;
+		const bool is_new_thread =
+		    is_new || samples[items[i - 1].sample].thread != sample->thread;
+		add(profile, items[i].sample, is_new_thread, group);
+		group->kind = items[i].kind;
+		group->is_several |= is_other;
+		group->is_idle = wait_kind_has_no_work(group->kind, sample_wait(profile, sample));
+	}
 	if (count > 0)
 		qsort(groups, count, sizeof(*groups), compare_groups);
 	*ret_count = count;
@@ -124,13 +160,25 @@ static char *threads_text(const struct profile *profile, const struct group *gro
 
 	if (group->n_threads > 1)
 		return memory_printf("%s +%zu", name, group->n_threads - 1);
-	return memory_printf("%s %d", name, thread->tid);
+	_cleanup_free_ char *number = frame_name_number(thread);
+	return memory_printf("%s %s", name, number);
+}
+
+static char *thing_text(const struct top_model *model, const struct group *group)
+{
+	const struct sample *sample = &model->input.profile->samples[group->sample];
+
+	if (group->kind == WAIT_KIND_RUNNABLE)
+		return memory_strdup("a CPU");
+	char *text = top_wait_text(top_waits_for(model, sample->wait));
+	if (!group->is_several)
+		return text;
+	_cleanup_free_ char *first = text;
+	return memory_printf("%s, ...", first);
 }
 
 static void fill(const struct top_model *model, const struct group *group, struct top_row *row)
 {
-	const struct sample *sample = &model->input.profile->samples[group->sample];
-
 	*row = (struct top_row){
 	    .cells = {
 	        duration_text(group->longest_ns),
@@ -139,9 +187,7 @@ static void fill(const struct top_model *model, const struct group *group, struc
 	        threads_text(model->input.profile, group),
 	        memory_strdup(group->kind == WAIT_KIND_RUNNABLE ? "ready"
 	                                                        : wait_kind_name(group->kind)),
-	        group->kind == WAIT_KIND_RUNNABLE
-	            ? memory_strdup("a CPU")
-	            : top_wait_text(top_waits_for(model, sample->wait)),
+	        thing_text(model, group),
 	        top_where(model, group->sample),
 	    }};
 }
@@ -174,15 +220,12 @@ void waits_table_write(const struct options *options, const struct report_source
 	const struct selection selection = options_selection(options);
 	const struct profile *profile = source->part;
 	struct top_own own = {0};
-	size_t n = 0, n_groups;
+	size_t n, n_groups;
 	_cleanup_free_ bool *selected = selection_apply(&selection, profile, source->modules,
 	                                                source->symbols, options->syscalls);
-	_cleanup_free_ uint32_t *ids = memory_alloc_zeroed(profile->n_samples + 1, sizeof(*ids));
+	_cleanup_free_ struct item *items = find_items(source, selected, &n);
+	_cleanup_free_ struct group *groups = find_groups(profile, items, n, &n_groups);
 
-	for (size_t i = 0; i < profile->n_samples; i++)
-		if (selected[i])
-			ids[n++] = (uint32_t)i;
-	_cleanup_free_ struct group *groups = find_groups(source, ids, n, &n_groups);
 	top_own_update(&own, profile, source->modules, source->symbols);
 	const struct top_model model = {.input = {
 	                                    .profile = profile,
