@@ -222,28 +222,29 @@ static void *send_in_pieces(void *argument)
 
 #define WANTED 100000
 
+FRAME void receive_all(struct channel *channel, struct kind *kind, enum medium medium)
+{
+	static _Thread_local char bytes[WANTED];
+
+	open_channel(channel, kind, medium, send_in_pieces);
+	const long n = recv(channel->in, bytes, WANTED, MSG_WAITALL);
+	if (n != WANTED)
+		fault(kind, "received", n);
+	check_received(channel, bytes, n);
+}
+
 FRAME void move_recv_waitall(struct kind *kind)
 {
 	static struct channel channel;
-	static char bytes[WANTED];
 
-	open_channel(&channel, kind, TCP, send_in_pieces);
-	const long n = recv(channel.in, bytes, WANTED, MSG_WAITALL);
-	if (n != WANTED)
-		fault(kind, "received", n);
-	check_received(&channel, bytes, n);
+	receive_all(&channel, kind, TCP);
 }
 
 FRAME void move_recv_waitall_unix(struct kind *kind)
 {
 	static struct channel channel;
-	static char bytes[WANTED];
 
-	open_channel(&channel, kind, UNIX, send_in_pieces);
-	const long n = recv(channel.in, bytes, WANTED, MSG_WAITALL);
-	if (n != WANTED)
-		fault(kind, "received", n);
-	check_received(&channel, bytes, n);
+	receive_all(&channel, kind, UNIX);
 }
 
 FRAME void move_recvmsg_waitall(struct kind *kind)
@@ -275,29 +276,32 @@ static void expect_short(struct channel *channel, long result, long least, long 
 	}
 }
 
+static int file_for(struct channel *channel, struct kind *kind, off_t *ret_offset)
+{
+	static _Thread_local int file;
+
+	open_channel(channel, kind, PIPE, NULL);
+	if (!file)
+		file = make_file();
+	*ret_offset = channel->received % 251;
+	return file;
+}
+
 FRAME void short_sendfile_to_pipe(struct kind *kind)
 {
 	static struct channel channel;
-	static int file;
 	off_t offset;
+	const int file = file_for(&channel, kind, &offset);
 
-	open_channel(&channel, kind, PIPE, NULL);
-	if (!file)
-		file = make_file();
-	offset = channel.received % 251;
 	expect_short(&channel, sendfile(channel.out, file, &offset, BLOCK), 4096, 65536);
 }
 
 FRAME void short_splice_to_pipe(struct kind *kind)
 {
 	static struct channel channel;
-	static int file;
 	off_t offset;
+	const int file = file_for(&channel, kind, &offset);
 
-	open_channel(&channel, kind, PIPE, NULL);
-	if (!file)
-		file = make_file();
-	offset = channel.received % 251;
 	expect_short(&channel, splice(file, &offset, channel.out, NULL, BLOCK, 0), 4096, 65536);
 }
 

@@ -14,7 +14,6 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "torture.h"
 
@@ -315,19 +314,6 @@ FRAME void time_send(struct kind *kind)
 	}
 	set_timeout(fds[0], SO_SNDTIMEO, ms);
 	EXPECT(kind, ms, JIFFY_MS, send(fds[0], bytes, sizeof(bytes), 0), FAILED(EAGAIN));
-}
-
-// A listening socket with a name that the kernel chooses, and that name.
-static int listen_somewhere(int backlog, struct sockaddr_un *ret_name, socklen_t *ret_size)
-{
-	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	ret_name->sun_family = AF_UNIX;
-	*ret_size = sizeof(*ret_name);
-	if (bind(fd, (struct sockaddr *)ret_name, sizeof(sa_family_t)) || listen(fd, backlog) ||
-	    getsockname(fd, (struct sockaddr *)ret_name, ret_size))
-		die("listen");
-	return fd;
 }
 
 FRAME void time_accept(struct kind *kind)

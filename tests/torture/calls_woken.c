@@ -10,7 +10,6 @@
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "torture.h"
 
@@ -234,18 +233,6 @@ FRAME void wait_send(struct kind *kind)
 static struct sockaddr_un accept_name, connect_name;
 static socklen_t accept_name_size, connect_name_size;
 static int connect_listener;
-
-static int listen_somewhere(int backlog, struct sockaddr_un *ret_name, socklen_t *ret_size)
-{
-	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	ret_name->sun_family = AF_UNIX;
-	*ret_size = sizeof(*ret_name);
-	if (bind(fd, (struct sockaddr *)ret_name, sizeof(sa_family_t)) || listen(fd, backlog) ||
-	    getsockname(fd, (struct sockaddr *)ret_name, ret_size))
-		die("listen");
-	return fd;
-}
 
 static void wake_accept(void)
 {

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "../fixtures/fixture.h"
 
@@ -89,6 +90,19 @@ static inline void pair_tcp(int fds[2])
 	fds[0] = accept(listener, NULL, NULL);
 	setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	close(listener);
+}
+
+// A listening socket with a name that the kernel chooses, and that name.
+static inline int listen_somewhere(int backlog, struct sockaddr_un *ret_name, socklen_t *ret_size)
+{
+	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	ret_name->sun_family = AF_UNIX;
+	*ret_size = sizeof(*ret_name);
+	if (bind(fd, (struct sockaddr *)ret_name, sizeof(sa_family_t)) || listen(fd, backlog) ||
+	    getsockname(fd, (struct sockaddr *)ret_name, ret_size))
+		die("listen");
+	return fd;
 }
 
 // A small random number, below n. A thread that executes the program anew goes on with others.
