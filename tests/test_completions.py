@@ -85,13 +85,12 @@ class Completions(harness.TestCase):
                 self.assertNotIn("unknown", done.stderr)
         self.assertEqual(bash("profiler", "-f", "spee"), {"speedscope"})
 
-    def test_typed(self):
-        """In a shell that somebody sits at."""
+    def sit_at(self, shell):
+        """Types to a shell in a terminal: what it shows, and what types keys to it."""
         harness.need(shutil.which("tmux"), "no tmux")
-        name = f"completions-{os.getpid()}"
-        tmux = ["tmux", "-L", name, "-u"]
-        shell = f"PATH={BUILD}:$PATH PS1='> ' exec bash --norc --noprofile -i"
-        subprocess.run([*tmux, "-f", "/dev/null", "new-session", "-d", "-x", "80", shell],
+        tmux = ["tmux", "-L", f"completions-{os.getpid()}", "-u"]
+        command = f"PATH={BUILD}:$PATH PS1='> ' exec {shell}"
+        subprocess.run([*tmux, "-f", "/dev/null", "new-session", "-d", "-x", "80", command],
                        cwd=self.here, check=True)  # fmt: skip
         self.addCleanup(subprocess.run, [*tmux, "kill-server"], check=False)
 
@@ -104,7 +103,12 @@ class Completions(harness.TestCase):
             subprocess.run([*tmux, "send-keys", *keys], check=True)
 
         # What is typed before a prompt is there, the terminal itself may take.
-        harness.wait_for(lambda: shown().startswith(">"), "bash")
+        harness.wait_for(lambda: shown().startswith(">"), shell)
+        return shown, type_
+
+    def test_typed(self):
+        """In a shell that somebody sits at."""
+        shown, type_ = self.sit_at("bash --norc --noprofile -i")
         type_(f". {os.path.join(COMPLETIONS, 'profiler.bash')}; clear; PS1='ready> '", "Enter")
         harness.wait_for(lambda: shown().startswith("ready>"), "the completions")
         type_("profiler rep", "Tab", "--no-i", "Tab", "tw", "Tab")
@@ -131,23 +135,11 @@ class Completions(harness.TestCase):
     def test_zsh(self):
         if not shutil.which("zsh"):
             return
-        name = f"completions-zsh-{os.getpid()}"
-        tmux = ["tmux", "-L", name, "-u"]
-        shell = f"PATH={BUILD}:$PATH PS1='> ' exec zsh -f -i"
-        subprocess.run([*tmux, "-f", "/dev/null", "new-session", "-d", "-x", "80", shell],
-                       cwd=self.here, check=True)  # fmt: skip
-        self.addCleanup(subprocess.run, [*tmux, "kill-server"], check=False)
-
-        def shown():
-            return subprocess.run(
-                [*tmux, "capture-pane", "-p"], capture_output=True, text=True, check=True
-            ).stdout  # fmt: skip
-
-        harness.wait_for(lambda: shown().startswith(">"), "zsh")
-        subprocess.run([*tmux, "send-keys", f"fpath=({COMPLETIONS} $fpath); autoload -U compinit; "
-                        "compinit -u -D; clear; PS1='ready> '", "Enter"], check=True)  # fmt: skip
+        shown, type_ = self.sit_at("zsh -f -i")
+        type_(f"fpath=({COMPLETIONS} $fpath); autoload -U compinit; "
+              "compinit -u -D; clear; PS1='ready> '", "Enter")  # fmt: skip
         harness.wait_for(lambda: shown().startswith("ready>"), "the completions")
-        subprocess.run([*tmux, "send-keys", "profiler rep", "Tab", "--no-i", "Tab", "on", "Tab"], check=True)
+        type_("profiler rep", "Tab", "--no-i", "Tab", "on", "Tab")
         wanted = "profiler report --no-inlines one.wprof"
         harness.wait_for(lambda: wanted in shown(), wanted)
 
