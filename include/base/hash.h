@@ -35,6 +35,23 @@ void hash_index_clear(struct hash_index *index);
 uint32_t hash_index_find(const struct hash_index *index, uint64_t hash, hash_equal_fn *equal,
                          const void *context, const void *key);
 
+// Finds the one of n items, of item_bytes each, whose first key_bytes are those of `item`: true,
+// and its position. Else notes that the caller appends it now, at position n: false.
+bool hash_index_note(struct hash_index *index, const void *items, size_t n, size_t item_bytes,
+                     size_t key_bytes, const void *item, uint32_t *ret_id);
+
+// hash_intern(index, items, n, capacity, item, key_bytes): the position among the items of one that
+// begins with the same bytes as `item`, a variable; appends it if there is none. Each item was
+// added so.
+#define hash_intern(index, items, n, capacity, item, key_bytes)                                    \
+	__extension__({                                                                            \
+		uint32_t id_;                                                                      \
+		if (!hash_index_note((index), (items), (n), sizeof(item), (key_bytes), &(item),    \
+		                     &id_))                                                        \
+			*array_push((items), (n), (capacity)) = (item);                            \
+		id_;                                                                               \
+	})
+
 // Fetches from memory where a look-up with that hash begins, and does not wait for it.
 static inline void hash_index_prefetch(const struct hash_index *index, uint64_t hash)
 {

@@ -73,6 +73,32 @@ void hash_index_insert(struct hash_index *index, uint64_t hash, uint32_t id)
 	index->count++;
 }
 
+struct items {
+	const char *bytes;
+	size_t item_bytes, key_bytes;
+};
+
+static bool begins_as(const void *context, uint32_t id, const void *item)
+{
+	const struct items *items = context;
+
+	return memcmp(items->bytes + id * items->item_bytes, item, items->key_bytes) == 0;
+}
+
+bool hash_index_note(struct hash_index *index, const void *items, size_t n, size_t item_bytes,
+                     size_t key_bytes, const void *item, uint32_t *ret_id)
+{
+	const struct items all = {items, item_bytes, key_bytes};
+	const uint64_t hash = hash_bytes(item, key_bytes);
+
+	*ret_id = hash_index_find(index, hash, begins_as, &all, item);
+	if (*ret_id != HASH_NONE)
+		return true;
+	*ret_id = (uint32_t)n;
+	hash_index_insert(index, hash, *ret_id);
+	return false;
+}
+
 uint64_t hash_bytes(const void *data, size_t size)
 {
 	const unsigned char *bytes = data;

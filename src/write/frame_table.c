@@ -62,26 +62,13 @@ static uint32_t add_function(struct frame_table *table, const struct frame_funct
 	return id;
 }
 
-static bool frame_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct frame_table *table = context;
-	const struct frame *a = &table->frames[id], *b = key;
-
-	return a->function == b->function && a->line == b->line;
-}
-
 static void push_frame(struct frame_table *table, const struct frame_function *function,
                        uint32_t line)
 {
 	const struct frame frame = {.function = add_function(table, function), .line = line};
-	const uint64_t hash = hash_mix(frame.function, frame.line);
-	uint32_t id = hash_index_find(&table->frame_index, hash, frame_equal, table, &frame);
+	const uint32_t id = hash_intern(&table->frame_index, table->frames, table->n_frames,
+	                                table->frames_capacity, frame, sizeof(frame));
 
-	if (id == HASH_NONE) {
-		id = table->n_frames;
-		*array_push(table->frames, table->n_frames, table->frames_capacity) = frame;
-		hash_index_insert(&table->frame_index, hash, id);
-	}
 	*array_push(table->ids, table->n_ids, table->ids_capacity) = id;
 }
 

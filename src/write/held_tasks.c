@@ -33,25 +33,12 @@ struct call_tree {
 	struct hash_index index;
 };
 
-static bool call_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct call *a = &((const struct call *)context)[id], *b = key;
-
-	return a->parent == b->parent && a->function == b->function;
-}
-
 static uint32_t intern(struct call_tree *tree, uint32_t parent, uint32_t function)
 {
 	const struct call call = {.parent = parent, .function = function};
-	const uint64_t hash = hash_mix(parent, function);
-	uint32_t id = hash_index_find(&tree->index, hash, call_equal, tree->calls, &call);
 
-	if (id != HASH_NONE)
-		return id;
-	id = (uint32_t)tree->n;
-	*array_push(tree->calls, tree->n, tree->capacity) = call;
-	hash_index_insert(&tree->index, hash, id);
-	return id;
+	return hash_intern(&tree->index, tree->calls, tree->n, tree->capacity, call,
+	                   offsetof(struct call, function) + sizeof(call.function));
 }
 
 // Adds the sample's time to its functions. Returns the innermost one, 0: there is none.

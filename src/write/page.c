@@ -55,14 +55,6 @@ enum weight_class page_class_of(uint8_t kind)
 	                                    : WEIGHT_BLOCKED;
 }
 
-static bool wait_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct page *page = context;
-	const struct page_wait *a = &page->waits[id], *b = key;
-
-	return a->what == b->what && a->descriptor == b->descriptor && a->labels == b->labels;
-}
-
 static uint32_t add_wait(struct page *page, const char *what, const char *descriptor,
                          const char *labels)
 {
@@ -71,15 +63,9 @@ static uint32_t add_wait(struct page *page, const char *what, const char *descri
 	    .descriptor = string_table_intern_clean(&page->waits_text, descriptor),
 	    .labels = string_table_intern(&page->waits_text, labels),
 	};
-	const uint64_t hash = hash_mix((uint64_t)wait.what << 32 | wait.descriptor, wait.labels);
-	uint32_t id = hash_index_find(&page->wait_index, hash, wait_equal, page, &wait);
 
-	if (id != HASH_NONE)
-		return id;
-	id = page->n_waits;
-	*array_push(page->waits, page->n_waits, page->waits_capacity) = wait;
-	hash_index_insert(&page->wait_index, hash, id);
-	return id;
+	return hash_intern(&page->wait_index, page->waits, page->n_waits, page->waits_capacity,
+	                   wait, sizeof(wait));
 }
 
 void page_init(struct page *page)

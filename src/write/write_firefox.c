@@ -105,48 +105,20 @@ static void firefox_tables_deinit(struct firefox_tables *tables)
 	*tables = (struct firefox_tables){0};
 }
 
-static bool frame_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct firefox_tables *tables = context;
-	const struct firefox_frame *a = &tables->leaf_frames[id], *b = key;
-
-	return a->frame == b->frame && a->category == b->category;
-}
-
 static uint32_t add_frame(struct firefox_tables *tables, uint32_t frame, int category)
 {
-	const struct firefox_frame key = {.frame = frame, .category = category};
-	const uint64_t hash = hash_mix(frame, (uint64_t)(category + 1));
-	uint32_t id = hash_index_find(&tables->frame_index, hash, frame_equal, tables, &key);
+	const struct firefox_frame added = {.frame = frame, .category = category};
 
-	if (id != HASH_NONE)
-		return id;
-	id = (uint32_t)tables->n_leaf_frames;
-	*array_push(tables->leaf_frames, tables->n_leaf_frames, tables->leaf_frames_capacity) = key;
-	hash_index_insert(&tables->frame_index, hash, id);
-	return id;
-}
-
-static bool stack_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct firefox_tables *tables = context;
-	const struct firefox_stack *a = &tables->stacks[id], *b = key;
-
-	return a->frame == b->frame && a->parent == b->parent;
+	return hash_intern(&tables->frame_index, tables->leaf_frames, tables->n_leaf_frames,
+	                   tables->leaf_frames_capacity, added, sizeof(added));
 }
 
 static uint32_t add_stack(struct firefox_tables *tables, uint32_t frame, uint32_t parent)
 {
-	const struct firefox_stack key = {.frame = frame, .parent = parent};
-	const uint64_t hash = hash_mix(frame, parent);
-	uint32_t id = hash_index_find(&tables->stack_index, hash, stack_equal, tables, &key);
+	const struct firefox_stack added = {.frame = frame, .parent = parent};
 
-	if (id != HASH_NONE)
-		return id;
-	id = (uint32_t)tables->n_stacks;
-	*array_push(tables->stacks, tables->n_stacks, tables->stacks_capacity) = key;
-	hash_index_insert(&tables->stack_index, hash, id);
-	return id;
+	return hash_intern(&tables->stack_index, tables->stacks, tables->n_stacks,
+	                   tables->stacks_capacity, added, sizeof(added));
 }
 
 static int category_of(const struct firefox_tables *tables, uint32_t frame,

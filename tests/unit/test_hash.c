@@ -90,12 +90,33 @@ static void test_bytes(void **state)
 	assert_int_not_equal(hash_bytes("a\0", 1), hash_bytes("a\0", 2));
 }
 
+// Items that begin alike are one, whatever follows.
+static void test_intern(void **state)
+{
+	struct item {
+		uint32_t a, b;
+		uint64_t more;
+	} *items = NULL;
+	struct hash_index index = {0};
+	size_t n = 0, capacity = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2000; i++) {
+		const struct item item = {.a = i % 1000, .b = i % 10, .more = i};
+		const uint32_t id = hash_intern(&index, items, n, capacity, item, 8);
+		assert_int_equal(id, i % 1000);
+		assert_int_equal(items[id].more, i % 1000);
+	}
+	assert_int_equal(n, 1000);
+	free(items);
+	hash_index_deinit(&index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_finds_what_was_inserted),
-	    cmocka_unit_test(test_equal_hashes),
-	    cmocka_unit_test(test_empty_and_cleared),
+	    cmocka_unit_test(test_intern),       cmocka_unit_test(test_finds_what_was_inserted),
+	    cmocka_unit_test(test_equal_hashes), cmocka_unit_test(test_empty_and_cleared),
 	    cmocka_unit_test(test_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
