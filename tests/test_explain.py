@@ -320,6 +320,14 @@ class Explain(harness.TestCase):
         self.assertIn("\n   See: profiler report FILE.wprof --blame --focus=handle -o look.html\n", text)
         self.assertIn(b"\n1. **", report(run.data, "--markdown", verb="explain")[0])
 
+    def test_functions_that_are_not_shown(self):
+        """What would show them is said, as after any run: a finding may be the interpreter's."""
+        perl = harness.find_tool("perl")
+        target = self.start(perl, "-e", '$|=1; print "ready\\n"; while (1) { $n++ }')
+        run = Run(["explain", "-d", "0.5", target.pid]).finish()
+        self.assertIn("profiler: Perl functions are not shown: ", run.stderr)
+        self.assertEqual(Run(["explain", "-d", "0.5", "-q", target.pid]).finish().stderr, "")
+
     def test_usage(self):
         run = Run(["explain"]).finish(expect=harness.STATUS_USAGE)
         self.assertIn("explain: give a process: profiler explain PID", run.stderr)

@@ -357,7 +357,7 @@ static void begin_record(struct session *session)
 static void children_begin(struct session *session)
 {
 	session->leaves_children = !options_has_several(&session->options) &&
-	                           (!session->options.quiet || session->options.tells_children) &&
+	                           (!session->options.quiet || session->options.tells_lacks) &&
 	                           children_cpu_read(session->pid, &session->children);
 }
 
@@ -418,7 +418,7 @@ static struct error *sample(struct session *session)
 		status_line_begin(&session->status,
 		                  options->pid ? "; Ctrl-C ends it and writes" : "");
 	session->says_unmatched =
-	    options->has_regex[SELECTION_THREAD] && (!options->quiet || options->tells_children);
+	    options->has_regex[SELECTION_THREAD] && (!options->quiet || options->tells_lacks);
 	cpu_watch_begin(&session->cpus, session->pid);
 	children_begin(session);
 	struct error *error = sampler_run(&sampler, &session->profile, session->stats);
@@ -484,7 +484,7 @@ static struct error *profile_target(struct session *session)
 	say_unmatched(session, 0);
 	if (!quiet)
 		print_summary(session);
-	else if (session->options.tells_children)
+	else if (session->options.tells_lacks)
 		tell_children(session);
 	if (windows_are_asked(&session->options))
 		window_ends_finish(&session->windows, session->events.target_ended);

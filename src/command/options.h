@@ -92,9 +92,9 @@ struct options {
 	struct push_options push;   // --push and `profiler push`
 	struct top_options top;     // `profiler top`
 	bool quiet, verbose;
-	bool tells_children; // that its children used the CPU, even if quiet
-	bool tells_damage;   // of a recording, even if quiet
-	uint32_t seed;       // for the places of ticks within their periods; 0: a random one
+	bool tells_lacks;  // what the profile lacks: children, threads, names; even if quiet
+	bool tells_damage; // of a recording, even if quiet
+	uint32_t seed;     // for the places of ticks within their periods; 0: a random one
 };
 
 // Returns what the options select of a profile; borrowed from options.

@@ -362,7 +362,7 @@ static struct error *write_profile(struct writing_run *run)
 		symbolize(&recording->profile, &recording->modules, &names, &symbols);
 	}
 	struct error *error = write_named(run, &symbols);
-	if (!options->quiet)
+	if (!options->quiet || options->tells_lacks)
 		summary_print_names(&recording->profile, &recording->modules,
 		                    !error && options->symbols ? &symbols : NULL);
 	symbols_deinit(&symbols);

@@ -81,8 +81,9 @@ static struct error *write_view(const struct options *options, struct recording 
 	if (!options->quiet) {
 		summary_print_doubts(source->whole);
 		summary_print_cpu_wait(source->cpu_wait);
-		summary_print_names(source->part, source->modules, error ? NULL : symbols);
 	}
+	if (!options->quiet || options->tells_lacks)
+		summary_print_names(source->part, source->modules, error ? NULL : symbols);
 	symbols_deinit(&found);
 	return error;
 }
@@ -95,7 +96,8 @@ static struct error *report(const struct options *options, struct recording *rec
 
 	if (!error) {
 		recording_replay(recording);
-		if (!options->quiet && options->has_regex[SELECTION_THREAD])
+		if ((!options->quiet || options->tells_lacks) &&
+		    options->has_regex[SELECTION_THREAD])
 			summary_print_unmatched(&recording->profile,
 			                        &options->regexes[SELECTION_THREAD]);
 		if (!options->quiet)

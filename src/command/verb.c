@@ -72,7 +72,7 @@ static struct error *explain_check(struct options *options)
 	if (options->pid && !options->duration_ns)
 		options->duration_ns = DEFAULT_S * NS_PER_SECOND;
 	options->blame = true;
-	options->tells_children = !options->quiet;
+	options->tells_lacks = !options->quiet;
 	options->quiet = true;
 	return NULL;
 }
