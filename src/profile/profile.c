@@ -95,14 +95,6 @@ void profile_deinit(struct profile *profile)
 	*profile = (struct profile){0};
 }
 
-static bool location_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct profile *profile = context;
-	const struct location *a = &profile->locations[id], *b = key;
-
-	return a->module == b->module && a->address == b->address && a->code == b->code;
-}
-
 uint32_t profile_intern_location(struct profile *profile, uint32_t module, uint64_t address)
 {
 	return profile_intern_code(profile, module, address, 0);
@@ -112,16 +104,9 @@ uint32_t profile_intern_code(struct profile *profile, uint32_t module, uint64_t 
                              uint32_t code)
 {
 	const struct location key = {.module = module, .code = code, .address = address};
-	const uint64_t hash = hash_mix((uint64_t)code << 32 | module, address);
-	uint32_t id =
-	    hash_index_find(&profile->location_index, hash, location_equal, profile, &key);
 
-	if (id != HASH_NONE)
-		return id;
-	id = profile->n_locations;
-	*array_push(profile->locations, profile->n_locations, profile->locations_capacity) = key;
-	hash_index_insert(&profile->location_index, hash, id);
-	return id;
+	return hash_intern(&profile->location_index, profile->locations, profile->n_locations,
+	                   profile->locations_capacity, key, sizeof(key));
 }
 
 struct stack_key {

@@ -165,33 +165,25 @@ static uint32_t join_stacks(struct follower *follower, const struct link *links,
 	return id;
 }
 
-static bool made_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct made_sample *a = &((const struct made_sample *)context)[id], *b = key;
-
-	return a->sample == b->sample && a->stack == b->stack;
-}
-
 // Returns the id of the sample with another stack.
 static uint32_t make_sample(struct follower *follower, uint32_t sample, uint32_t stack)
 {
 	struct profile *profile = follower->profile;
-	const uint64_t hash = hash_mix(sample, stack);
-	struct made_sample made = {.sample = sample, .stack = stack};
-	const uint32_t known =
-	    hash_index_find(&follower->index, hash, made_equal, follower->made, &made);
+	const struct made_sample made = {.sample = sample, .stack = stack};
+	const size_t n_before = follower->n_made;
+	const uint32_t id =
+	    hash_intern(&follower->index, follower->made, follower->n_made, follower->made_capacity,
+	                made, offsetof(struct made_sample, made));
 
-	if (known != HASH_NONE)
-		return follower->made[known].made;
+	if (id < n_before)
+		return follower->made[id].made;
 	struct sample copy = profile->samples[sample];
 	copy.stack = stack;
 	copy.count = 0;
 	copy.wall_ns = copy.cpu_ns = 0;
-	made.made = (uint32_t)profile->n_samples;
+	follower->made[id].made = (uint32_t)profile->n_samples;
 	*array_push(profile->samples, profile->n_samples, profile->samples_capacity) = copy;
-	hash_index_insert(&follower->index, hash, (uint32_t)follower->n_made);
-	*array_push(follower->made, follower->n_made, follower->made_capacity) = made;
-	return made.made;
+	return follower->made[id].made;
 }
 
 // The span's ticks up to that time. Those of two threads are a part of a period apart.

@@ -37,29 +37,11 @@ void frame_table_deinit(struct frame_table *table)
 	*table = (struct frame_table){0};
 }
 
-static bool function_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct frame_table *table = context;
-	const struct frame_function *a = &table->functions[id], *b = key;
-
-	return a->name == b->name && a->file == b->file && a->module == b->module &&
-	       a->start_line == b->start_line && a->kind == b->kind;
-}
-
 static uint32_t add_function(struct frame_table *table, const struct frame_function *function)
 {
-	const uint64_t hash = hash_mix(
-	    hash_mix(function->name, function->file),
-	    hash_mix(function->module, (uint64_t)function->start_line << 8 | function->kind));
-	uint32_t id =
-	    hash_index_find(&table->function_index, hash, function_equal, table, function);
-
-	if (id != HASH_NONE)
-		return id;
-	id = table->n_functions;
-	*array_push(table->functions, table->n_functions, table->functions_capacity) = *function;
-	hash_index_insert(&table->function_index, hash, id);
-	return id;
+	return hash_intern(&table->function_index, table->functions, table->n_functions,
+	                   table->functions_capacity, *function,
+	                   offsetof(struct frame_function, own));
 }
 
 static void push_frame(struct frame_table *table, const struct frame_function *function,

@@ -56,14 +56,6 @@ uint32_t page_tree_frame(struct page_tree *tree, const struct page_frame *frame)
 	return id;
 }
 
-static bool node_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct page_tree *tree = context;
-	const struct page_node *a = &tree->nodes[id], *b = key;
-
-	return a->parent == b->parent && a->frame == b->frame;
-}
-
 static uint32_t add_node(struct page_tree *tree, const struct page_node *node)
 {
 	*array_push(tree->nodes, tree->n_nodes, tree->nodes_capacity) = *node;
@@ -82,13 +74,8 @@ uint32_t page_tree_child(struct page_tree *tree, uint32_t parent, uint32_t frame
 	}
 	if (above->first_frame == frame)
 		return above->first_child;
-	const uint64_t hash = hash_mix(parent, frame);
-	uint32_t id = hash_index_find(&tree->node_index, hash, node_equal, tree, &node);
-	if (id != HASH_NONE)
-		return id;
-	id = add_node(tree, &node);
-	hash_index_insert(&tree->node_index, hash, id);
-	return id;
+	return hash_intern(&tree->node_index, tree->nodes, tree->n_nodes, tree->nodes_capacity,
+	                   node, offsetof(struct page_node, first_child));
 }
 
 // Adds children to their parents, last node first: a parent is older than its children.
