@@ -14,8 +14,7 @@ struct merged {
 	struct profile profile; // its sums may be negative; a count of -n is 2^64 - n then
 	struct modules modules;
 	struct symbols symbols;
-	size_t locations_capacity; // of symbols.locations
-	int64_t end_ns;            // after the first sight of each thread in `profile`
+	int64_t end_ns; // after the first sight of each thread in `profile`
 };
 
 // Frees what *merged owns. A zeroed struct merged is ready for use.

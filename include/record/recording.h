@@ -30,7 +30,7 @@ struct recording {
 	struct profile profile; // its times count from its start, which is 0
 	struct modules modules;
 	struct symbols symbols; // for all locations; count 0: without a name
-	bool has_symbols;       // there are names
+	bool has_symbols;       // there are names in it; else see recording_find_names
 	int pid;
 	bool children;                  // descendants were sampled, too
 	char *host, *version, *comment; // clean text, or NULL
@@ -62,8 +62,7 @@ struct recording {
 	struct record_stream *stream; // NULL: it is not read from a stream
 	uint8_t *bytes;
 	size_t size;
-	int64_t clock_offset_ns;   // clock.h
-	size_t locations_capacity; // of symbols.locations
+	int64_t clock_offset_ns; // clock.h
 };
 
 // Reads the file ("-": stdin), and from its start profile.start_time_ns, period_ns and pid. Returns
@@ -76,6 +75,11 @@ struct error *recording_open_bytes(const char *name, uint8_t *bytes, size_t size
 
 // Replays all of it into recording->profile, and so to the profile's followers. Call it once.
 void recording_replay(struct recording *recording);
+
+// Looks up the names of a recording that is replayed and has none, in the files that it has been
+// given, or else in those of this machine (local_files.h, `root` is for that).
+void recording_find_names(struct recording *recording, const char *root,
+                          const struct symbolize_options *options);
 
 // Begins a recording that comes as a stream while it is made; nothing is known of it yet.
 void recording_begin_stream(struct recording *ret);
@@ -100,6 +104,3 @@ void recording_follow_clock(struct recording *recording);
 void recording_end_stream(struct recording *recording);
 
 void recording_deinit(struct recording *recording);
-
-// Grows symbols.locations to one for each location, new ones without a name. For record_reader.c.
-void recording_fit_symbols(struct recording *recording);

@@ -36,7 +36,7 @@ struct symbols {
 	struct line *lines;
 	size_t n_lines, lines_capacity;
 	struct location_lines *locations; // one for each location of the profile
-	size_t n_locations;
+	size_t n_locations, locations_capacity;
 	uint64_t n_unnamed; // locations without a name
 };
 
@@ -57,12 +57,12 @@ void symbolize(struct profile *profile, struct modules *modules,
 struct symbolizer *symbolizer_create(const struct symbolize_options *options, struct symbols *ret);
 void symbolizer_destroy(struct symbolizer *symbolizer); // NULL is accepted
 
-// Makes room in the symbols for each location of the profile; new ones have no name.
-void symbolizer_fit(struct symbolizer *symbolizer, const struct profile *profile);
-
 // Looks up these locations, and sorts their ids.
 void symbolizer_look_up(struct symbolizer *symbolizer, const struct profile *profile,
                         struct modules *modules, uint32_t *ids, size_t n);
+
+// Makes room for so many locations; new ones have no name.
+void symbols_fit(struct symbols *symbols, size_t n_locations);
 
 // Gives the location that name, in place of what it has. The profile has n_locations.
 void symbols_add_name(struct symbols *symbols, size_t n_locations, uint32_t location,

@@ -28,7 +28,6 @@ struct top_source {
 	// Private to top_source.c.
 	struct timeline timeline;
 	struct figures_log figures;
-	struct symbols found; // for a recording without names of its own
 	struct symbolizer *symbolizer;
 	size_t n_looked_up;  // locations whose names were looked up
 	uint64_t n_codes;    // the recording's, by then
@@ -60,9 +59,6 @@ void top_source_end(struct top_source *source);
 void top_source_find_names(struct top_source *source, int64_t budget_ns);
 
 void top_source_deinit(struct top_source *source);
-
-// Returns the names that are known, owned by the source.
-const struct symbols *top_source_symbols(const struct top_source *source);
 
 // Restricts looks to some samples: one bool for each sample of a finished recording; NULL: all.
 // Takes `selected` over.

@@ -55,7 +55,7 @@ static struct report report_of(struct diff_input *input, bool **ret_selected)
 	struct report report = {
 	    .profile = &input->recording.profile,
 	    .modules = &input->recording.modules,
-	    .symbols = diff_input_symbols(input),
+	    .symbols = &input->recording.symbols,
 	    .timeline = &input->timeline,
 	};
 
@@ -75,7 +75,7 @@ static void extend(struct extent *extent, struct diff_input *input)
 	const struct profile *profile = &input->recording.profile;
 	const struct report report = {.profile = profile, .timeline = &input->timeline};
 	const int64_t ns = function_times_duration_ns(&report);
-	const size_t n = diff_input_symbols(input)->n_functions + profile->n_locations;
+	const size_t n = input->recording.symbols.n_functions + profile->n_locations;
 
 	if (ns < extent->shortest_ns)
 		extent->shortest_ns = ns;

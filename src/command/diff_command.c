@@ -204,7 +204,7 @@ static void add_side(struct merged *merged, const struct diff_side *side, double
 		struct weighed weighed;
 		weighed_init(&weighed, &input->view.part);
 		merged_add(merged, &weighed.profile, &input->recording.modules,
-		           diff_input_symbols(input), weight);
+		           &input->recording.symbols, weight);
 		weighed_deinit(&weighed);
 	}
 }

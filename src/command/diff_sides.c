@@ -9,18 +9,12 @@
 #include "error.h"
 #include "input_file.h"
 #include "input_limit.h"
-#include "local_files.h"
 #include "memory.h"
 #include "option_table.h"
 #include "pprof_folded.h"
 #include "record.h"
 #include "time_point.h"
 #include "write_report.h"
-
-const struct symbols *diff_input_symbols(const struct diff_input *input)
-{
-	return input->recording.has_symbols ? &input->recording.symbols : &input->found;
-}
 
 static bool parse_time(const char *text, struct time_point *ret)
 {
@@ -59,11 +53,9 @@ static struct error *replay(struct diff_input *input, bool timed)
 		profile_follow(&recording->profile, &input->timeline.follower);
 	}
 	recording_replay(recording);
-	if (!recording->has_symbols) {
+	if (!recording->has_symbols)
 		input_limit_end();
-		local_files_find(&recording->modules, NULL);
-		symbolize(&recording->profile, &recording->modules, &names, &input->found);
-	}
+	recording_find_names(recording, NULL, &names);
 	return view_end(&input->view);
 }
 
@@ -101,7 +93,6 @@ static void input_destroy(struct diff_input *input)
 		recording_deinit(&input->recording);
 	view_deinit(&input->view);
 	timeline_deinit(&input->timeline);
-	symbols_deinit(&input->found);
 	free(input->text);
 	free(input->path);
 	free(input);
@@ -138,7 +129,7 @@ struct report_source diff_input_source(struct diff_input *input)
 	    .whole = &input->recording.profile,
 	    .timeline = view_timeline(&input->view),
 	    .modules = &input->recording.modules,
-	    .symbols = diff_input_symbols(input),
+	    .symbols = &input->recording.symbols,
 	    .pid = input->recording.pid,
 	    .children = input->recording.children,
 	};

@@ -26,8 +26,7 @@ struct diff_input {
 	struct recording recording;
 	struct view view;         // of the recording
 	struct timeline timeline; // likewise, if asked for
-	struct symbols found;
-	char *text; // folded
+	char *text;               // folded
 	size_t size;
 };
 
@@ -41,8 +40,6 @@ struct diff_side {
 struct error *diff_side_read(const struct options *options, const struct diff_files *files,
                              bool timed, struct diff_side *ret);
 void diff_side_deinit(struct diff_side *side);
-
-const struct symbols *diff_input_symbols(const struct diff_input *input);
 
 // Both sides as folded texts.
 struct diff_texts {

@@ -8,7 +8,6 @@
 #include "clock.h"
 #include "error.h"
 #include "frame_name.h"
-#include "local_files.h"
 #include "memory.h"
 #include "time_point.h"
 #include "options.h"
@@ -119,22 +118,10 @@ static struct error *no_such_time(const struct profile *profile, int64_t at_ns)
 	                    (double)profile->duration_ns / (double)NS_PER_SECOND);
 }
 
-static void find_names(const struct options *options, struct dump_past *past)
-{
-	const struct symbolize_options names = {.inlines = options->inlines};
-	struct recording *recording = &past->recording;
-
-	past->dump.symbols = &recording->symbols;
-	if (recording->has_symbols)
-		return;
-	local_files_find(&recording->modules, NULL);
-	symbolize(&recording->profile, &recording->modules, &names, &past->found);
-	past->dump.symbols = &past->found;
-}
-
 struct error *dump_past_take(const struct options *options, const struct debug_sources *sources,
                              struct dump_past *ret)
 {
+	const struct symbolize_options names = {.inlines = options->inlines};
 	struct watch watch = {.follower.changed = keep};
 	struct profile *profile = &ret->recording.profile;
 
@@ -145,6 +132,7 @@ struct error *dump_past_take(const struct options *options, const struct debug_s
 	modules_set_debug_sources(&ret->recording.modules, sources);
 	ret->dump.profile = profile;
 	ret->dump.modules = &ret->recording.modules;
+	ret->dump.symbols = &ret->recording.symbols;
 	watch.at_ns = time_point_offset_ns(&options->dump.at, profile->start_time_ns);
 	profile_follow(profile, &watch.follower);
 	recording_replay(&ret->recording);
@@ -156,7 +144,7 @@ struct error *dump_past_take(const struct options *options, const struct debug_s
 	if (!has_any) {
 		error = no_such_time(profile, watch.at_ns);
 	} else {
-		find_names(options, ret);
+		recording_find_names(&ret->recording, NULL, &names);
 		dump_find_kinds(&ret->dump);
 		dump_sort(&ret->dump);
 	}
@@ -168,6 +156,5 @@ struct error *dump_past_take(const struct options *options, const struct debug_s
 void dump_past_deinit(struct dump_past *past)
 {
 	dump_deinit(&past->dump);
-	symbols_deinit(&past->found);
 	recording_deinit(&past->recording);
 }

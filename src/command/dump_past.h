@@ -12,7 +12,6 @@ struct options;
 struct dump_past {
 	struct dump dump;
 	struct recording recording;
-	struct symbols found; // for a recording without names of its own
 };
 
 // Reads options->recording, and makes the dump of options->dump.at.

@@ -17,7 +17,6 @@
 #include "cpu_waits.h"
 #include "debug_server.h"
 #include "error.h"
-#include "local_files.h"
 #include "memory.h"
 #include "options.h"
 #include "output.h"
@@ -323,7 +322,7 @@ static struct error *write_output(struct writing_run *run, const struct report_s
 	return run->copy.failed ? output_refuse(run->output, run->copy.failed) : NULL;
 }
 
-static struct error *write_named(struct writing_run *run, struct symbols *symbols)
+static struct error *write_named(struct writing_run *run)
 {
 	const struct options *options = run->options;
 	_cleanup_free_ char *path = run->recording.copy ? NULL : default_path(run);
@@ -331,7 +330,7 @@ static struct error *write_named(struct writing_run *run, struct symbols *symbol
 	struct error *error = view_end(&run->view);
 	if (error)
 		return error;
-	const struct report_source *source = view_source(&run->view, &run->recording, symbols);
+	const struct report_source *source = view_source(&run->view, &run->recording);
 	if (options->answers)
 		answer(run, source);
 	if (run->output)
@@ -350,22 +349,18 @@ static struct error *write_profile(struct writing_run *run)
 	                                        .cache = options->agent.names};
 	struct recording *recording = &run->recording;
 	_cleanup_free_ char *root = memory_printf("/proc/%d/root", recording->pid);
-	struct symbols symbols = {0};
 
 	if (options->agent.comments) { // a window of the agent's: nobody waits for it
 		if (recording->profile.n_samples == 0)
 			return NULL;
 		setpriority(PRIO_PROCESS, 0, WINDOW_NICE);
 	}
-	if (options->symbols) {
-		local_files_find(&recording->modules, root); // those that could not be received
-		symbolize(&recording->profile, &recording->modules, &names, &symbols);
-	}
-	struct error *error = write_named(run, &symbols);
+	if (options->symbols)
+		recording_find_names(recording, root, &names);
+	struct error *error = write_named(run);
 	if (!options->quiet || options->tells_lacks)
 		summary_print_names(&recording->profile, &recording->modules,
-		                    !error && options->symbols ? &symbols : NULL);
-	symbols_deinit(&symbols);
+		                    !error && options->symbols ? &recording->symbols : NULL);
 	run->told->is_written = !error;
 	if (!error && !options->quiet && run->output)
 		summary_print_output(options->writer, output_name(run->output));

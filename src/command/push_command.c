@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "error.h"
-#include "local_files.h"
 #include "memory.h"
 #include "options.h"
 #include "push_counts.h"
@@ -18,25 +17,19 @@ static struct error *write_recording(struct recording *recording, FILE *stream)
 {
 	const char *const comments[] = {recording->comment, NULL};
 	const struct symbolize_options names = {.inlines = true};
-	struct symbols found = {0};
 
 	recording_replay(recording);
-	if (!recording->has_symbols) {
-		local_files_find(&recording->modules, NULL);
-		symbolize(&recording->profile, &recording->modules, &names, &found);
-	}
-	struct error *error = writer_pprof.write(
+	recording_find_names(recording, NULL, &names);
+	return writer_pprof.write(
 	    &(struct report){
 	        .profile = &recording->profile,
 	        .modules = &recording->modules,
-	        .symbols = recording->has_symbols ? &recording->symbols : &found,
+	        .symbols = &recording->symbols,
 	        .comments = comments,
 	        .pid = recording->pid,
 	        .process_roots = recording->children,
 	    },
 	    stream);
-	symbols_deinit(&found);
-	return error;
 }
 
 // A recording as pprof, for the uploader.

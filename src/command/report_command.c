@@ -10,7 +10,6 @@
 #include "debug_server.h"
 #include "error.h"
 #include "input_limit.h"
-#include "local_files.h"
 #include "memory.h"
 #include "options.h"
 #include "output.h"
@@ -59,17 +58,12 @@ static void print_slice(const struct profile *slice)
 static struct error *write_view(const struct options *options, struct recording *recording,
                                 struct view *view, struct output *output)
 {
-	struct symbols found = {0};
-	struct symbols *symbols = &recording->symbols;
+	const struct symbolize_options names = {.inlines = options->inlines};
 
-	if (!recording->has_symbols) {
-		const struct symbolize_options names = {.inlines = options->inlines};
+	if (!recording->has_symbols)
 		input_limit_end(); // of view
-		local_files_find(&recording->modules, NULL);
-		symbolize(&recording->profile, &recording->modules, &names, &found);
-		symbols = &found;
-	}
-	const struct report_source *source = view_source(view, recording, symbols);
+	recording_find_names(recording, NULL, &names);
+	const struct report_source *source = view_source(view, recording);
 	struct error *error = NULL;
 	if (options->answers)
 		run_table_write(options, source, run_table_width(STDOUT_FILENO),
@@ -83,8 +77,7 @@ static struct error *write_view(const struct options *options, struct recording 
 		summary_print_cpu_wait(source->cpu_wait);
 	}
 	if (!options->quiet || options->tells_lacks)
-		summary_print_names(source->part, source->modules, error ? NULL : symbols);
-	symbols_deinit(&found);
+		summary_print_names(source->part, source->modules, error ? NULL : source->symbols);
 	return error;
 }
 

@@ -191,8 +191,7 @@ static void select_samples(struct top_run *run)
 
 	top_source_select(&run->source,
 	                  selection_apply(&selection, &recording->profile, &recording->modules,
-	                                  top_source_symbols(&run->source),
-	                                  run->options->syscalls));
+	                                  &recording->symbols, run->options->syscalls));
 }
 
 static int sort_column(const struct options *options)

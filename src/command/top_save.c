@@ -49,7 +49,7 @@ static void write_dump(struct top_source *source, const struct top_save_part *pa
 	struct dump dump = {
 	    .profile = &recording->profile,
 	    .modules = &recording->modules,
-	    .symbols = recording->has_symbols ? &recording->symbols : &source->found,
+	    .symbols = &recording->symbols,
 	};
 	struct span *spans = NULL;
 	size_t n = 0, capacity = 0;
@@ -106,7 +106,7 @@ static struct error *write_profile(const struct options *asked, struct top_sourc
 	                                       .whole = profile,
 	                                       .timeline = part->what == 'S' ? &timeline : NULL,
 	                                       .modules = &source->recording.modules,
-	                                       .symbols = top_source_symbols(source),
+	                                       .symbols = &source->recording.symbols,
 	                                       .comments = (const char *const[]){NULL},
 	                                       .cpu_wait = cpu_wait,
 	                                       .cpu_by_others = by_others,

@@ -109,7 +109,7 @@ struct error *view_end(struct view *view)
 	return check_slice(view);
 }
 
-static void follow_waits(struct view *view, struct modules *modules, struct symbols *symbols)
+static void follow_waits(struct view *view, struct recording *recording)
 {
 	const struct profile *whole = view->whole;
 	struct profile *part = &view->part;
@@ -117,7 +117,8 @@ static void follow_waits(struct view *view, struct modules *modules, struct symb
 
 	if (!view->options->blame || !keeps_spans(view->options))
 		return;
-	blame_follow(&view->timeline, view->whole, modules, symbols, &blame);
+	blame_follow(&view->timeline, view->whole, &recording->modules, &recording->symbols,
+	             &blame);
 	view->samples = blame_sum(&view->timeline, whole, &part->n_samples);
 	part->samples = view->samples;
 	part->locations = whole->locations;
@@ -145,19 +146,18 @@ static char *describe_cpu_wait(const struct view *view, const struct cpu_log *lo
 	return cpu_waits_text(&figures, cpu_waits_count_threads(part), ret_by_others);
 }
 
-const struct report_source *view_source(struct view *view, struct recording *recording,
-                                        struct symbols *symbols)
+const struct report_source *view_source(struct view *view, struct recording *recording)
 {
 	struct report_source *source = &view->source;
 
-	follow_waits(view, &recording->modules, symbols);
+	follow_waits(view, recording);
 	view->comments = report_comments(recording->comment, view->options->agent.comments);
 	*source = (struct report_source){
 	    .part = &view->part,
 	    .whole = view->whole,
 	    .timeline = view_timeline(view),
 	    .modules = &recording->modules,
-	    .symbols = symbols,
+	    .symbols = &recording->symbols,
 	    .comments = view->comments,
 	    .pid = recording->pid,
 	    .children = recording->children,

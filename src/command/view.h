@@ -17,7 +17,6 @@
 struct error;
 struct options;
 struct recording;
-struct symbols;
 
 struct view {
 	const struct options *options; // borrowed, as the next one
@@ -40,11 +39,10 @@ struct error *view_begin(struct view *view, const struct options *options, struc
 struct error *view_end(struct view *view);
 
 // Returns what write_report takes of view->part, which is of the recording; call it once, after
-// view_end. The view owns it, and it borrows from all arguments. With --blame, follows waits: adds
-// to the whole profile and to its symbols, and prints how much could be followed, unless the
-// options say quiet.
-const struct report_source *view_source(struct view *view, struct recording *recording,
-                                        struct symbols *symbols);
+// view_end and when the recording's names are known. The view owns it, and it borrows from both.
+// With --blame, follows waits: adds to the whole profile and to the names, and prints how much
+// could be followed, unless the options say quiet.
+const struct report_source *view_source(struct view *view, struct recording *recording);
 
 // True if the options ask for a part of the time.
 bool view_is_sliced(const struct view *view);

@@ -53,10 +53,7 @@ static void copy_lines(struct merged *merged, uint32_t location, const struct sy
 {
 	struct symbols *to = &merged->symbols;
 
-	to->locations = memory_grow(to->locations, &merged->locations_capacity, location + 1,
-	                            sizeof(*to->locations));
-	while (to->n_locations <= location)
-		to->locations[to->n_locations++] = (struct location_lines){0};
+	symbols_fit(to, location + 1);
 	if (to->locations[location].count > 0)
 		return;
 	to->locations[location] =

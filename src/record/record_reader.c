@@ -622,7 +622,9 @@ static void read_location_lines(struct record_reader *reader, struct cursor *cur
 
 static void read_lines(struct record_reader *reader, struct cursor *cursor)
 {
-	recording_fit_symbols(reader->recording); // names come after all locations
+	struct recording *recording = reader->recording;
+
+	symbols_fit(&recording->symbols, recording->profile.n_locations); // names come after all
 	while (cursor_has_more(cursor))
 		read_location_lines(reader, cursor);
 }
@@ -658,6 +660,9 @@ static void read_record(struct record_reader *reader, uint64_t type, struct curs
 	    [RECORD_PASS] = read_pass,         [RECORD_WINDOW] = read_window,
 	};
 
+	// Whoever reads a stream finds out the names: they come at the end of a file alone.
+	if (reader->recording->stream && (type == RECORD_FUNCTIONS || type == RECORD_LINES))
+		return;
 	if (type == RECORD_FORGET)
 		read_forget(reader);
 	else if (type < array_size(readers) && readers[type])

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "error.h"
 #include "input_file.h"
+#include "local_files.h"
 #include "memory.h"
 #include "record.h"
 #include "record_copy.h"
@@ -90,22 +91,11 @@ static void read_blocks(struct record_reader *reader, size_t at)
 	}
 }
 
-void recording_fit_symbols(struct recording *recording)
-{
-	struct symbols *symbols = &recording->symbols;
-	const size_t n = recording->profile.n_locations;
-
-	symbols->locations = memory_grow(symbols->locations, &recording->locations_capacity, n + 1,
-	                                 sizeof(*symbols->locations));
-	while (symbols->n_locations < n)
-		symbols->locations[symbols->n_locations++] = (struct location_lines){0};
-}
-
 static void complete_symbols(struct recording *recording)
 {
 	struct symbols *symbols = &recording->symbols;
 
-	recording_fit_symbols(recording);
+	symbols_fit(symbols, recording->profile.n_locations);
 	symbols->n_unnamed = 0;
 	for (size_t i = 0; i < symbols->n_locations; i++)
 		symbols->n_unnamed += symbols->locations[i].count == 0;
@@ -133,6 +123,16 @@ void recording_replay(struct recording *recording)
 	record_reader_init(&reader, recording);
 	read_blocks(&reader, RECORD_HEADER_BYTES);
 	end_reading(recording, &reader);
+}
+
+void recording_find_names(struct recording *recording, const char *root,
+                          const struct symbolize_options *options)
+{
+	if (recording->has_symbols)
+		return;
+	symbols_deinit(&recording->symbols);
+	local_files_find(&recording->modules, root);
+	symbolize(&recording->profile, &recording->modules, options, &recording->symbols);
 }
 
 void recording_begin_stream(struct recording *ret)
@@ -209,7 +209,7 @@ bool recording_feed(struct recording *recording, const void *bytes, size_t size)
 	memmove(stream->bytes, stream->bytes + at, stream->size - at);
 	stream->size -= at;
 	record_reader_give_files(&stream->reader);
-	recording_fit_symbols(recording);
+	symbols_fit(&recording->symbols, recording->profile.n_locations);
 	return good;
 }
 

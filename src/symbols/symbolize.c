@@ -49,9 +49,8 @@ struct symbolizer {
 	size_t n_keys, keys_capacity;
 	struct hash_index index; // of keys
 	bool inlines;
-	struct name_cache *cache;  // borrowed; NULL: none
-	int64_t left_ns;           // of the CPU time for all names
-	size_t locations_capacity; // of symbols->locations
+	struct name_cache *cache; // borrowed; NULL: none
+	int64_t left_ns;          // of the CPU time for all names
 	struct dwarf_level levels[DWARF_MAX_LEVELS];
 };
 
@@ -540,14 +539,11 @@ void symbolizer_destroy(struct symbolizer *symbolizer)
 	free(symbolizer);
 }
 
-void symbolizer_fit(struct symbolizer *symbolizer, const struct profile *profile)
+void symbols_fit(struct symbols *symbols, size_t n_locations)
 {
-	struct symbols *symbols = symbolizer->symbols;
-	const size_t n = profile->n_locations;
-
-	symbols->locations = memory_grow(symbols->locations, &symbolizer->locations_capacity, n + 1,
-	                                 sizeof(*symbols->locations));
-	while (symbols->n_locations < n)
+	symbols->locations = memory_grow(symbols->locations, &symbols->locations_capacity,
+	                                 n_locations + 1, sizeof(*symbols->locations));
+	while (symbols->n_locations < n_locations)
 		symbols->locations[symbols->n_locations++] = (struct location_lines){0};
 }
 
@@ -556,7 +552,7 @@ void symbolizer_look_up(struct symbolizer *symbolizer, const struct profile *pro
 {
 	size_t next;
 
-	symbolizer_fit(symbolizer, profile);
+	symbols_fit(symbolizer->symbols, profile->n_locations);
 	if (n > 0)
 		qsort_r(ids, n, sizeof(*ids), compare_locations, (void *)profile);
 	for (size_t i = 0; i < n; i = next) {
@@ -596,14 +592,7 @@ void symbolize(struct profile *profile, struct modules *modules,
 void symbols_add_name(struct symbols *symbols, size_t n_locations, uint32_t location,
                       const char *name)
 {
-	if (symbols->n_locations < n_locations) {
-		size_t capacity = symbols->n_locations;
-		symbols->locations = memory_grow(symbols->locations, &capacity, n_locations,
-		                                 sizeof(*symbols->locations));
-		memset(symbols->locations + symbols->n_locations, 0,
-		       (n_locations - symbols->n_locations) * sizeof(*symbols->locations));
-		symbols->n_locations = n_locations;
-	}
+	symbols_fit(symbols, n_locations);
 	symbols->locations[location] =
 	    (struct location_lines){.first = (uint32_t)symbols->n_lines, .count = 1};
 	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) =

@@ -13,11 +13,6 @@
 
 enum { MIN_SPANS = 1 << 16, BATCH = 256 };
 
-const struct symbols *top_source_symbols(const struct top_source *source)
-{
-	return source->recording.has_symbols ? &source->recording.symbols : &source->found;
-}
-
 struct error *top_source_open(const char *path, const struct debug_sources *sources, bool inlines,
                               struct top_source *ret)
 {
@@ -36,10 +31,7 @@ struct error *top_source_open(const char *path, const struct debug_sources *sour
 	recording_replay(recording);
 	recording->profile.followers = NULL;
 	ret->now_ns = recording->profile.duration_ns;
-	if (!recording->has_symbols) {
-		local_files_find(&recording->modules, NULL);
-		symbolize(&recording->profile, &recording->modules, &names, &ret->found);
-	}
+	recording_find_names(recording, NULL, &names);
 	return NULL;
 }
 
@@ -51,7 +43,7 @@ void top_source_begin(const struct debug_sources *sources, bool inlines, int64_t
 	*ret = (struct top_source){.is_stream = true, .keep_ns = keep_ns};
 	recording_begin_stream(&ret->recording);
 	modules_set_debug_sources(&ret->recording.modules, sources);
-	ret->symbolizer = symbolizer_create(&names, &ret->found);
+	ret->symbolizer = symbolizer_create(&names, &ret->recording.symbols);
 	timeline_init(&ret->timeline, INT64_MIN, INT64_MAX);
 	profile_follow(&ret->recording.profile, &ret->timeline.follower);
 	figures_log_init(&ret->figures);
@@ -98,7 +90,7 @@ static bool is_made(const struct top_source *source, uint32_t id)
 	const struct recording *recording = &source->recording;
 	const uint32_t module = recording->profile.locations[id].module;
 
-	return source->found.locations[id].count == 0 &&
+	return recording->symbols.locations[id].count == 0 &&
 	       recording->modules.items[module]->kind == MODULE_ANONYMOUS;
 }
 
@@ -111,7 +103,6 @@ void top_source_find_names(struct top_source *source, int64_t budget_ns)
 	uint32_t ids[BATCH];
 	size_t n_ids = 0;
 
-	symbolizer_fit(source->symbolizer, &recording->profile);
 	if (source->n_looked_up < n)
 		local_files_find(&recording->modules, root);
 	if (source->n_codes != recording->n_codes) // may name what had no name
@@ -133,7 +124,6 @@ void top_source_deinit(struct top_source *source)
 	timeline_deinit(&source->timeline);
 	figures_log_deinit(&source->figures);
 	symbolizer_destroy(source->symbolizer);
-	symbols_deinit(&source->found);
 	recording_deinit(&source->recording);
 	free(source->selected);
 	if (source->own)
@@ -221,13 +211,9 @@ void top_source_look(struct top_source *source, int64_t from_ns, int64_t to_ns,
 	const struct recording *recording = &source->recording;
 	const int64_t history_ns = to_ns - TOP_HISTORY_NS;
 
-	// What has come since names were looked for has none yet.
-	if (source->symbolizer)
-		symbolizer_fit(source->symbolizer, &source->recording.profile);
 	if (!source->own)
 		source->own = memory_alloc_zeroed(1, sizeof(*source->own));
-	top_own_update(source->own, &recording->profile, &recording->modules,
-	               top_source_symbols(source));
+	top_own_update(source->own, &recording->profile, &recording->modules, &recording->symbols);
 	const size_t n = collect_spans(source, from_ns < history_ns ? from_ns : history_ns, to_ns);
 
 	free(source->weights);
@@ -236,7 +222,7 @@ void top_source_look(struct top_source *source, int64_t from_ns, int64_t to_ns,
 	                        .weights = source->weights,
 	                        .profile = &source->recording.profile,
 	                        .modules = &source->recording.modules,
-	                        .symbols = top_source_symbols(source),
+	                        .symbols = &source->recording.symbols,
 	                        .spans = source->spans,
 	                        .n_spans = n,
 	                        .selected = source->selected,

@@ -100,9 +100,7 @@ uint32_t report_fixture_location(struct report_fixture *fixture, uint32_t module
 	struct symbols *symbols = &fixture->symbols;
 	const uint32_t location = profile_intern_location(&fixture->profile, module, address);
 
-	symbols->n_locations = location + 1;
-	symbols->locations = memory_grow(symbols->locations, &fixture->locations_capacity,
-	                                 symbols->n_locations, sizeof(*symbols->locations));
+	symbols_fit(symbols, location + 1);
 	symbols->locations[location] =
 	    (struct location_lines){.first = symbols->n_lines, .count = n};
 	for (size_t i = 0; i < n; i++)

@@ -15,7 +15,6 @@ struct report_fixture {
 	struct profile profile;
 	struct modules modules;
 	struct symbols symbols;
-	size_t locations_capacity;
 	bool *selected;
 	struct report report; // of the above
 };
