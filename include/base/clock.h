@@ -40,6 +40,11 @@ static inline struct timespec clock_timespec(int64_t ns)
 	return (struct timespec){.tv_sec = ns / NS_PER_SECOND, .tv_nsec = ns % NS_PER_SECOND};
 }
 
+static inline double clock_seconds(int64_t ns)
+{
+	return (double)ns / (double)NS_PER_SECOND;
+}
+
 // Notices that the time of day was set: by NTP, by hand, or after a suspend, in which
 // CLOCK_MONOTONIC stands still.
 

@@ -221,6 +221,7 @@ struct profile {
 	uint32_t *free_samples, *free_threads;
 	size_t n_free_samples, free_samples_capacity;
 	size_t n_free_threads, free_threads_capacity;
+	size_t collect_at;               // samples: profile_collect_is_due
 	struct profile_totals forgotten; // what they stood for
 
 	int64_t start_ns; // CLOCK_MONOTONIC of the first tick, at which the first period begins

@@ -7,6 +7,9 @@
 
 struct profile;
 
+// True if it has grown so much since the last time that each sample's share of the work is small.
+bool profile_collect_is_due(const struct profile *profile);
+
 // Frees the samples i < profile->n_samples for which kept[i] is false, the stacks that are then in
 // no sample, the threads that have ended and are in none, and the names of processes without a
 // thread. Always keeps the last sample of each living thread, which the sampler may count again by

@@ -19,7 +19,6 @@ struct ring {
 	struct span *spans; // those that have ended, oldest first, around the end of the array
 	size_t first, count, capacity;
 	int64_t lost_until_ns;   // spans that ended before then were dropped for lack of room
-	size_t collect_at;       // number of samples at which unused ones are freed
 	struct profile *profile; // borrowed
 };
 

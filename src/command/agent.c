@@ -222,9 +222,9 @@ static char **make_comments(const struct options *options, int pid, const struct
 	char **comments = process_labels_comments(&labels);
 	size_t capacity = labels.count + 1;
 	comments = memory_grow(comments, &capacity, labels.count + 2, sizeof(*comments));
-	comments[labels.count] = memory_printf("sampled for %g s of every %g s",
-	                                       (double)agent->window_ns / NS_PER_SECOND,
-	                                       (double)agent->period_ns / NS_PER_SECOND);
+	comments[labels.count] =
+	    memory_printf("sampled for %g s of every %g s", clock_seconds(agent->window_ns),
+	                  clock_seconds(agent->period_ns));
 	comments[labels.count + 1] = NULL;
 	push_labels_deinit(&labels);
 	return comments;
@@ -581,7 +581,7 @@ static void sum_up(const struct agent *agent)
 	        " times a process could not be sampled; %.1f s of CPU time, %" PRIu64
 	        " MB at most\n",
 	        agent->counts.windows, agent->counts.failed, agent->counts.left_out,
-	        agent->counts.denied, (double)agent->cost.total_cpu_ns / NS_PER_SECOND,
+	        agent->counts.denied, clock_seconds(agent->cost.total_cpu_ns),
 	        agent->cost.peak_memory >> 20);
 }
 

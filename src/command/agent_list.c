@@ -84,7 +84,7 @@ static char *describe(const struct options *options, const struct agent_process 
 		return memory_printf("excluded by '%s'", choice->rule->text);
 	case AGENT_YOUNG:
 		return memory_printf("'%s', but it is only %.1f s old", choice->rule->text,
-		                     (double)process->age_ns / NS_PER_SECOND);
+		                     clock_seconds(process->age_ns));
 	case AGENT_SILENT:
 		return memory_strdup(
 		    "its command line or user name could not be read within a second");

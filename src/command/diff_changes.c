@@ -99,7 +99,7 @@ static void choose_bins(struct comparison *comparison)
 	bin_ns = fmax(bin_ns, longest_ns / MAX_BINS);
 	bin_ns = fmax(bin_ns, longest_ns * (double)extent.n_functions / MAX_VALUES);
 	bin_ns = fmax(bin_ns, MIN_BIN_TICKS * (double)extent.period_ns);
-	comparison->period_s = (double)extent.period_ns / NS_PER_SECOND;
+	comparison->period_s = clock_seconds(extent.period_ns);
 	comparison->bin_ns = bin_ns < MAX_BIN_NS ? (int64_t)bin_ns : (int64_t)MAX_BIN_NS;
 }
 

@@ -114,8 +114,7 @@ static struct error *no_such_time(const struct profile *profile, int64_t at_ns)
 	return error_create(EXIT_STATUS_USAGE,
 	                    "--at lies %.3f s after the start, and nothing was sampled then: the "
 	                    "recording began at %s and lasted %.3f s",
-	                    (double)at_ns / (double)NS_PER_SECOND, start,
-	                    (double)profile->duration_ns / (double)NS_PER_SECOND);
+	                    clock_seconds(at_ns), start, clock_seconds(profile->duration_ns));
 }
 
 struct error *dump_past_take(const struct options *options, const struct debug_sources *sources,

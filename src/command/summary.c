@@ -37,11 +37,6 @@ enum { LEAST_CHILDREN_NS = NS_PER_SECOND / 20 };
 // Of the ticks, and of the samples: what is no more than that is said with -v alone.
 enum { MISSED_PERCENT = 5, FAULTY_PERCENT = 1 };
 
-static double seconds(int64_t ns)
-{
-	return (double)ns / (double)NS_PER_SECOND;
-}
-
 static double percent(double part, double whole)
 {
 	return whole > 0 ? 100 * part / whole : 0;
@@ -179,10 +174,10 @@ static void print_folded(const struct summary *summary)
 static void print_cpu(const struct summary_counts *counts)
 {
 	fprintf(stderr, "profiler: cpu: samples found it running for %.3f s",
-	        seconds(counts->running_ns));
+	        clock_seconds(counts->running_ns));
 	if (counts->knows_cpu)
 		fprintf(stderr, "; used %.3f s of CPU time; waited %.3f s for a CPU",
-		        seconds(counts->cpu_ns), seconds(counts->delay_ns));
+		        clock_seconds(counts->cpu_ns), clock_seconds(counts->delay_ns));
 	fputc('\n', stderr);
 }
 
@@ -218,11 +213,13 @@ static void print_thread(const struct profile *profile, uint32_t id, const struc
 	fprintf(stderr,
 	        "profiler: thread %d \"%s\": watched %.9f s, wall %.9f s, %ju samples, sampled cpu "
 	        "%.9f s",
-	        thread->tid, name, seconds(thread->last_ns - thread->first_ns - thread->away_ns),
-	        seconds(sums->wall_ns), (uintmax_t)sums->count, seconds(sums->cpu_ns));
+	        thread->tid, name,
+	        clock_seconds(thread->last_ns - thread->first_ns - thread->away_ns),
+	        clock_seconds(sums->wall_ns), (uintmax_t)sums->count, clock_seconds(sums->cpu_ns));
 	if (thread->kernel_cpu_ns >= 0)
 		fprintf(stderr, ", kernel cpu %.9f s, kernel delay %.9f s",
-		        seconds(thread->kernel_cpu_ns), seconds(thread->kernel_delay_ns));
+		        clock_seconds(thread->kernel_cpu_ns),
+		        clock_seconds(thread->kernel_delay_ns));
 	fputc('\n', stderr);
 }
 
@@ -419,7 +416,7 @@ static void print_totals(const struct summary *summary)
 	        "profiler: %ju tick%s at %g Hz in %.3f s, %ju missed; %ju sample%s of %zu "
 	        "thread%s; %zu distinct stack%s\n",
 	        (uintmax_t)stats->ticks, text_plural(stats->ticks), stats->frequency_hz,
-	        seconds(stats->last_ns - stats->start_ns), (uintmax_t)stats->missed_ticks,
+	        clock_seconds(stats->last_ns - stats->start_ns), (uintmax_t)stats->missed_ticks,
 	        (uintmax_t)stats->samples, text_plural(stats->samples), counts->n_threads,
 	        text_plural(counts->n_threads), counts->n_stacks, text_plural(counts->n_stacks));
 }
@@ -452,7 +449,8 @@ static void print_brief(const struct summary *summary)
 	_cleanup_free_ char *threads = profile_threads_text(summary->profile);
 
 	fprintf(stderr, "profiler: %ju sample%s of %s in %.1f s; ", (uintmax_t)stats->samples,
-	        text_plural(stats->samples), threads, seconds(stats->last_ns - stats->start_ns));
+	        text_plural(stats->samples), threads,
+	        clock_seconds(stats->last_ns - stats->start_ns));
 	print_pause(summary);
 	if (missed_percent(stats) > MISSED_PERCENT)
 		print_missed(stats);
@@ -560,8 +558,8 @@ void summary_print_selection(const struct profile *profile, const bool *selected
 	if (left_out.count > 0)
 		fprintf(stderr,
 		        "profiler: the filters left out %ju of %ju samples, %.3f of %.3f s\n",
-		        (uintmax_t)left_out.count, (uintmax_t)all.count, seconds(left_out.wall_ns),
-		        seconds(all.wall_ns));
+		        (uintmax_t)left_out.count, (uintmax_t)all.count,
+		        clock_seconds(left_out.wall_ns), clock_seconds(all.wall_ns));
 }
 
 static void print_file_doubt(const struct module *module)
@@ -648,8 +646,8 @@ void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_th
                          size_t n_left_out)
 {
 	fprintf(stderr, "profiler: %zu wait%s of %g s or longer, of %zu thread%s\n",
-	        view->n_samples, text_plural(view->n_samples),
-	        (double)min_ns / (double)NS_PER_SECOND, n_threads, text_plural(n_threads));
+	        view->n_samples, text_plural(view->n_samples), clock_seconds(min_ns), n_threads,
+	        text_plural(n_threads));
 	wait_group_text_write(view, "profiler: ", "profiler: ", MAX_WAIT_GROUPS, stderr);
 	if (n_left_out)
 		fprintf(stderr,
@@ -665,13 +663,13 @@ void summary_print_blame(const struct blame *blame, bool is_recording)
 	    (blame->blocked_ns - blame->followed_ns - blame->unseen_ns) * 100 > blame->blocked_ns;
 
 	fprintf(stderr, "profiler: found the cause of %.3f s of %.3f s of waiting",
-	        seconds(blame->followed_ns), seconds(blame->blocked_ns));
+	        clock_seconds(blame->followed_ns), clock_seconds(blame->blocked_ns));
 	if (blame->unseen_ns > 0)
 		fprintf(stderr, "; %.3f s were for threads not sampled then",
-		        seconds(blame->unseen_ns));
+		        clock_seconds(blame->unseen_ns));
 	if (blame->circle_ns > MIN_CIRCLE_NS) // less passes while locks change hands
 		fprintf(stderr, "; %.3f s were for each other, in a circle (a deadlock)",
-		        seconds(blame->circle_ns));
+		        clock_seconds(blame->circle_ns));
 	if (is_recording && blame->followed_ns == 0 && blame->blocked_ns > 0)
 		fputs(": holders of locks are known if it was recorded with --locks", stderr);
 	else if (has_rest)

@@ -13,11 +13,6 @@
 #include "summary.h"
 #include "writer.h"
 
-static double seconds(int64_t ns)
-{
-	return (double)ns / (double)NS_PER_SECOND;
-}
-
 bool view_is_sliced(const struct view *view)
 {
 	return view->options->from.kind != TIME_POINT_NONE ||
@@ -37,7 +32,7 @@ static struct error *set_slice(struct view *view)
 		return error_create(EXIT_STATUS_USAGE,
 		                    "--to is %.3f s after the start, but the slice begins at %.3f "
 		                    "s: give a later time",
-		                    seconds(to_ns), has_from ? seconds(from_ns) : 0);
+		                    clock_seconds(to_ns), has_from ? clock_seconds(from_ns) : 0);
 	if (has_from)
 		view->slice.from_ns = whole->start_ns + from_ns;
 	if (has_to)
@@ -82,7 +77,7 @@ static struct error *check_slice(const struct view *view)
 	return error_create(EXIT_STATUS_USAGE,
 	                    "fewer than two samples of a thread lie between --from and --to: "
 	                    "sampling began at %s and lasted %.3f s",
-	                    start, seconds(whole->duration_ns));
+	                    start, clock_seconds(whole->duration_ns));
 }
 
 static struct profile view_waits(struct view *view)

@@ -19,8 +19,6 @@
 #include "window_ends.h"
 #include "writer.h"
 
-enum { MIN_COLLECT = 4096 };
-
 bool windows_are_asked(const struct options *options)
 {
 	return options->ring_ns || options->every_ns;
@@ -63,7 +61,6 @@ void windows_begin(struct windows *windows)
 	windows->files.labels = (const char *const *)windows->pusher.labels;
 	windows->profile = profile;
 	windows->start_ns = profile->start_ns;
-	windows->collect_at = MIN_COLLECT;
 	if (options->ring_ns) {
 		ring_init(&windows->ring, options->ring_ns, options->ring_bytes, profile);
 		return;
@@ -302,7 +299,7 @@ void windows_collect(struct windows *windows)
 		ring_collect(&windows->ring);
 		return;
 	}
-	if (profile->n_samples - profile->n_free_samples < windows->collect_at)
+	if (!profile_collect_is_due(profile))
 		return;
 	_cleanup_free_ bool *kept = memory_alloc_zeroed(profile->n_samples, sizeof(*kept));
 	fit_written(windows);
@@ -311,9 +308,6 @@ void windows_collect(struct windows *windows)
 	for (size_t i = 0; i < windows->n_written; i++)
 		if (profile->samples[i].count == 0)
 			windows->written[i] = (struct sample){0};
-	windows->collect_at = 2 * (profile->n_samples - profile->n_free_samples);
-	if (windows->collect_at < MIN_COLLECT)
-		windows->collect_at = MIN_COLLECT;
 }
 
 // Says what the window lacks. The caller frees it.
@@ -336,7 +330,7 @@ static void write_ring_view(struct windows *windows, struct profile *view,
 
 	if (!windows->options.quiet)
 		fprintf(stderr, "profiler: %s: the last %.3f s are written%s\n", end->why,
-		        (double)view->duration_ns / (double)NS_PER_SECOND, late);
+		        clock_seconds(view->duration_ns), late);
 	if (windows->options.writer->shows_time)
 		ring_timeline(&windows->ring, slice, &timeline);
 	write_window(windows, view, &timeline, NULL, view->start_time_ns + view->duration_ns,

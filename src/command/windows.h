@@ -49,7 +49,6 @@ struct windows {
 	size_t n_shown, shown_capacity;
 	struct thread_figures *figures; // by thread, what the kernel had counted at its begin
 	size_t n_figures, figures_capacity;
-	size_t collect_at; // with this many samples, those that are written are forgotten
 };
 
 // True if the options ask for windows.

@@ -166,8 +166,7 @@ void call_text_duration(int64_t ns, char ret[CALL_TEXT_DURATION_SIZE])
 	          last = (int)(rest % SECONDS_PER_MINUTE);
 
 	if (seconds < SECONDS_PER_MINUTE)
-		snprintf(ret, CALL_TEXT_DURATION_SIZE, "%.2f s",
-		         (double)ns / (double)NS_PER_SECOND);
+		snprintf(ret, CALL_TEXT_DURATION_SIZE, "%.2f s", clock_seconds(ns));
 	else if (hours == 0)
 		snprintf(ret, CALL_TEXT_DURATION_SIZE, "%d min %d s", minutes, last);
 	else if (hours < 24)
@@ -211,7 +210,7 @@ static char *left_text(const struct call_writer *writer, clockid_t clock, uint64
 		return memory_strdup("until a set time");
 	if (!read_time(writer, address, false, &time_s))
 		return time_text(writer, address, false);
-	const double left_s = time_s - (double)clock_read_ns(clock) / (double)NS_PER_SECOND;
+	const double left_s = time_s - clock_seconds(clock_read_ns(clock));
 	if (left_s > MAX_LEFT_S) // as those who mean for ever have it
 		return memory_strdup("until a set time");
 	call_text_duration(left_s > 0 ? (int64_t)(left_s * (double)NS_PER_SECOND) : 0, duration);

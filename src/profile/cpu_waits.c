@@ -161,7 +161,7 @@ static char *text_of_cause(const struct cpu_waits *figures, size_t n_threads, bo
 // Returns them with three digits, but never as 1.58e-05; a new string.
 static char *text_of_seconds(int64_t ns)
 {
-	const double seconds = (double)ns / (double)NS_PER_SECOND;
+	const double seconds = clock_seconds(ns);
 
 	return memory_printf(seconds < 0.1 ? "%.3f" : "%.3g", seconds);
 }

@@ -7,6 +7,13 @@
 #include "memory.h"
 #include "profile.h"
 
+enum { MIN_COLLECT = 4096 };
+
+bool profile_collect_is_due(const struct profile *profile)
+{
+	return profile->n_samples - profile->n_free_samples >= (profile->collect_at ?: MIN_COLLECT);
+}
+
 // Keeps a thread's samples with the stack of its last one: asleep, and ready to run (accounting.h).
 static void keep_last_samples(const struct profile *profile, bool *kept)
 {
@@ -167,4 +174,6 @@ void profile_collect(struct profile *profile, bool *kept, size_t n_stacks)
 	if (profile->location_ids)
 		compact_stacks(profile, n_stacks);
 	profile_reindex(profile);
+	const size_t n_left = profile->n_samples - profile->n_free_samples;
+	profile->collect_at = n_left > MIN_COLLECT / 2 ? 2 * n_left : MIN_COLLECT;
 }

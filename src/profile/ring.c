@@ -8,7 +8,7 @@
 #include "slice.h"
 #include "timeline.h"
 
-enum { MIN_COLLECT = 4096, MIN_SPANS = 1024 };
+enum { MIN_SPANS = 1024 };
 
 static struct span *at(const struct ring *ring, size_t i)
 {
@@ -64,7 +64,6 @@ void ring_init(struct ring *ring, int64_t window_ns, uint64_t max_bytes, struct 
 	    .window_ns = window_ns,
 	    .max_spans = max_spans > MIN_SPANS ? max_spans : MIN_SPANS,
 	    .lost_until_ns = INT64_MIN,
-	    .collect_at = MIN_COLLECT,
 	    .profile = profile,
 	};
 	profile_follow(profile, &ring->follower);
@@ -80,7 +79,7 @@ void ring_collect(struct ring *ring)
 {
 	struct profile *profile = ring->profile;
 
-	if (profile->n_samples - profile->n_free_samples < ring->collect_at)
+	if (!profile_collect_is_due(profile))
 		return;
 	_cleanup_free_ bool *kept = memory_alloc_zeroed(profile->n_samples, sizeof(*kept));
 
@@ -90,11 +89,6 @@ void ring_collect(struct ring *ring)
 		if (profile->threads[i].span.count > 0)
 			kept[profile->threads[i].span.sample] = true;
 	profile_collect(profile, kept, 0);
-	// Not again before as many are new as there are now, so that each sample's share of the
-	// work is small.
-	ring->collect_at = 2 * (profile->n_samples - profile->n_free_samples);
-	if (ring->collect_at < MIN_COLLECT)
-		ring->collect_at = MIN_COLLECT;
 }
 
 void ring_trim(struct ring *ring, int64_t now_ns)

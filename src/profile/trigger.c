@@ -74,7 +74,7 @@ static char *look_for_blocked(const struct triggers *triggers, const struct trig
 		_cleanup_free_ char *name =
 		    text_clean(thread->name, strlen(thread->name), MAX_NAME_BYTES);
 		return memory_printf("thread %d (%s) has been blocked for %.3f s", thread->tid,
-		                     name, (double)blocked_ns / (double)NS_PER_SECOND);
+		                     name, clock_seconds(blocked_ns));
 	}
 	return NULL;
 }

@@ -67,7 +67,6 @@ struct record_writer {
 	struct lost *lost;     // of each thread
 	size_t n_lost, lost_capacity;
 	// Of a run that forgets.
-	size_t forget_at;       // with so many samples
 	uint32_t *free_threads; // whose numbers stood for others before, and are used anew
 	size_t n_free_threads, free_capacity;
 	bool full;               // --max-size is reached

@@ -28,7 +28,6 @@ enum {
 	MAX_PENDING_BYTES = 20 << 20, // for a reader that lags behind, and...
 	RESUMED_PENDING_BYTES = MAX_PENDING_BYTES / 4,
 	MAX_STALLED_BYTES = 16 << 20, // ...of what is still told while it does
-	MIN_FORGET = 4096,            // samples: so many are kept at least
 };
 
 #define FLUSH_NS (100 * NS_PER_MS)
@@ -568,8 +567,7 @@ void record_writer_forget(struct record_writer *writer, size_t n_first_stacks)
 {
 	struct profile *profile = writer->profile;
 
-	if (profile->n_samples - profile->n_free_samples < writer->forget_at || writer->stalled ||
-	    !flush(writer))
+	if (!profile_collect_is_due(profile) || writer->stalled || !flush(writer))
 		return;
 	_cleanup_free_ bool *kept = memory_alloc_zeroed(profile->n_samples, sizeof(*kept));
 	profile_collect(profile, kept, n_first_stacks);
@@ -578,9 +576,6 @@ void record_writer_forget(struct record_writer *writer, size_t n_first_stacks)
 	for (uint32_t i = 0; i < writer->n_threads; i++)
 		if (profile->threads[i].forgotten)
 			free_thread(writer, i);
-	writer->forget_at = 2 * (profile->n_samples - profile->n_free_samples);
-	if (writer->forget_at < MIN_FORGET)
-		writer->forget_at = MIN_FORGET;
 	record_put(&writer->block, RECORD_FORGET, &writer->record);
 	end_block(writer);
 }
@@ -636,7 +631,6 @@ struct record_writer *record_writer_create(const struct record_options *options,
 	    .stats = stats,
 	    .file.fd = options->fd,
 	    .files.socket = options->files,
-	    .forget_at = MIN_FORGET,
 	};
 	profile_follow(profile, &writer->follower);
 	return writer;

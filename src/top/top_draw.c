@@ -128,8 +128,7 @@ static char *state_text(const struct top_ui *ui, int64_t to_ns)
 	if (source->is_stream && !ui->paused)
 		return memory_strdup("[ENDED]");
 	return memory_printf("[%s %.0f of %.0f s]", ui->plays ? "PLAYS" : "AT",
-	                     (double)to_ns / (double)NS_PER_SECOND,
-	                     (double)source->now_ns / (double)NS_PER_SECOND);
+	                     clock_seconds(to_ns), clock_seconds(source->now_ns));
 }
 
 // What went wrong, where it is much: "  14 % of the samples missed"; "": nothing.
@@ -156,9 +155,8 @@ static char *first_line(const struct top_ui *ui, int64_t to_ns)
 	_cleanup_free_ char *clean = text_clean(name, strlen(name), MAX_ID_BYTES);
 	_cleanup_free_ char *state = state_text(ui, to_ns);
 	_cleanup_free_ char *window =
-	    ui->window_ns == INT64_MAX
-	        ? memory_strdup("all")
-	        : memory_printf("last %.0f s", (double)ui->window_ns / (double)NS_PER_SECOND);
+	    ui->window_ns == INT64_MAX ? memory_strdup("all")
+	                               : memory_printf("last %.0f s", clock_seconds(ui->window_ns));
 	_cleanup_free_ char *faults = faults_text(recording);
 	const double now_ns = (double)ui->source->now_ns;
 

@@ -119,7 +119,7 @@ static void make_bins(struct function_times *times, const struct collector *coll
 	times->seconds = memory_alloc_zeroed(times->n_bins + 1, sizeof(*times->seconds));
 	for (size_t i = 0; i < times->n_bins; i++) {
 		const int64_t rest_ns = duration_ns - (int64_t)i * bin_ns;
-		times->seconds[i] = (double)(rest_ns < bin_ns ? rest_ns : bin_ns) / NS_PER_SECOND;
+		times->seconds[i] = clock_seconds(rest_ns < bin_ns ? rest_ns : bin_ns);
 	}
 }
 
@@ -136,7 +136,7 @@ static void add_span(struct function_times *times, const struct collector *colle
 	for (size_t bin = (size_t)(at_ns / bin_ns); at_ns < end_ns && bin < times->n_bins; bin++) {
 		const int64_t bin_end_ns = (int64_t)(bin + 1) * bin_ns;
 		const int64_t to_ns = end_ns < bin_end_ns ? end_ns : bin_end_ns;
-		const double seconds = (double)(to_ns - at_ns) / NS_PER_SECOND;
+		const double seconds = clock_seconds(to_ns - at_ns);
 		times->all[bin] += seconds;
 		for (size_t i = 0; i < members->count; i++)
 			times->values[collector->ids[members->first + i] * times->n_bins + bin] +=

@@ -140,7 +140,7 @@ static void test_window(void **state)
 		struct slice window, all;
 		world_init(&ringed, window_ns, 16 << 20);
 		world_init(&whole, INT64_MAX / 4, (uint64_t)1 << 40); // forgets nothing
-		whole.ring.collect_at = SIZE_MAX;
+		whole.profile.collect_at = SIZE_MAX;
 		slice_init(&all, n_ticks * PERIOD_NS - window_ns, INT64_MAX);
 		profile_follow(&whole.profile, &all.follower);
 		for (int i = 0; i < n_ticks; i++) {
