@@ -65,6 +65,9 @@ struct recording {
 	int64_t clock_offset_ns; // clock.h
 };
 
+// True if the bytes are the beginning of a recording.
+bool recording_is(const void *bytes, size_t size);
+
 // Reads the file ("-": stdin), and from its start profile.start_time_ns, period_ns and pid. Returns
 // an error (EXIT_STATUS_TARGET) if it is not a recording, or one of a newer version.
 struct error *recording_open(const char *path, struct recording *ret);

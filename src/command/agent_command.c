@@ -260,8 +260,8 @@ static struct error *list(const struct options *options)
 		return error_create(EXIT_STATUS_OUTPUT, "no memory for the list");
 	struct error *error = agent_list(options, stream);
 	fclose(stream);
-	if (!error && show_text(text) != EXIT_STATUS_OK)
-		error = error_create(EXIT_STATUS_OUTPUT, "the list cannot be written");
+	if (!error)
+		error = show_text(text);
 	free(text);
 	return error;
 }

@@ -17,6 +17,7 @@
 #include "output.h"
 #include "profile_merge.h"
 #include "quantity.h"
+#include "show.h"
 #include "summary.h"
 #include "verb.h"
 #include "weights.h"
@@ -295,7 +296,7 @@ static struct error *write_all(struct diff *diff, bool quiet)
 	if (!error && table)
 		diff_table_print(options, &diff->changes, stdout);
 	if (!error && table && (fflush(stdout) != 0 || ferror(stdout)))
-		error = error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written");
+		error = show_no_reader();
 	if (!error && (!table || options->output))
 		error = write_file(diff, quiet);
 	return error ? error : diff_table_check(options, &diff->changes);

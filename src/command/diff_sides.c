@@ -12,7 +12,6 @@
 #include "memory.h"
 #include "option_table.h"
 #include "pprof_folded.h"
-#include "record.h"
 #include "time_point.h"
 #include "write_report.h"
 
@@ -76,8 +75,7 @@ static struct error *read_input(struct diff_input *input, const char *word, bool
 		return error;
 	}
 	input->text = (char *)bytes;
-	if (input->size < RECORD_MAGIC_BYTES ||
-	    memcmp(input->text, RECORD_MAGIC, RECORD_MAGIC_BYTES) != 0)
+	if (!recording_is(input->text, input->size))
 		return NULL;
 	error = recording_open_bytes(input->name, (uint8_t *)take_pointer(input->text), input->size,
 	                             &input->recording);

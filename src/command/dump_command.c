@@ -296,11 +296,8 @@ static struct error *dump_all(struct dump_run *run)
 static struct error *open_run(struct dump_run *run)
 {
 	const struct options *options = run->options;
-	struct error *error =
-	    debug_sources_init(&run->sources, options->debug_directories, options->debuginfod,
-	                       !options->quiet && isatty(STDERR_FILENO));
+	struct error *error = options_debug_sources(options, &run->sources);
 
-	unsetenv("DEBUGINFOD_URLS"); // else libdw may ask
 	return error ? error : output_open(options->output ?: "-", false, &run->output);
 }
 

@@ -86,11 +86,6 @@ struct status_line {
 
 static const int64_t STATUS_EVERY_NS = NS_PER_SECOND / 4;
 
-static double seconds(int64_t ns)
-{
-	return (double)ns / (double)NS_PER_SECOND;
-}
-
 // Begins a line on stderr. Shows none if that is no terminal, or may not be opened anew.
 // A terminal that takes nothing, as after Ctrl-S or where the connection to it hangs, would keep
 // the sampler waiting while it holds a thread, and for ever. Its flags are others' too: it is
@@ -113,9 +108,9 @@ static void status_line_update(struct status_line *status, const struct run_stat
 		return;
 	status->shown_ns = stats->last_ns;
 	if (stats->duration_ns)
-		snprintf(of, sizeof(of), " of %.1f", seconds(stats->duration_ns));
+		snprintf(of, sizeof(of), " of %.1f", clock_seconds(stats->duration_ns));
 	dprintf(status->fd, "\rprofiler: %.1f%s s, %ju sample%s, %zu thread%s%s\x1b[K",
-	        seconds(stats->last_ns - stats->start_ns), of, (uintmax_t)stats->samples,
+	        clock_seconds(stats->last_ns - stats->start_ns), of, (uintmax_t)stats->samples,
 	        text_plural(stats->samples), stats->threads, text_plural(stats->threads),
 	        status->advice);
 }
@@ -632,12 +627,13 @@ int main(int argc, char **argv)
 	error = error ? error : options_parse(argc, argv, &session.options);
 	if (error)
 		return show_error(error);
-	if (session.options.help) {
-		_cleanup_free_ char *help = options_help(&session.options);
-		return show_text(help);
+	if (session.options.help || session.options.version) {
+		_cleanup_free_ char *text = session.options.help
+		                                ? options_help(&session.options)
+		                                : memory_strdup("profiler " PROFILER_VERSION "\n");
+		error = show_text(text);
+		return error ? show_error(error) : EXIT_STATUS_OK;
 	}
-	if (session.options.version)
-		return show_text("profiler " PROFILER_VERSION "\n");
 	if (FOR_NOW & 1u << session.options.verb->id) {
 		const int status = session.options.verb->id == VERB_DUMP
 		                       ? dump_command(&session.options)

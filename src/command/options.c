@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "debug_server.h"
 #include "error.h"
 #include "memory.h"
 #include "option_rows.h"
@@ -482,6 +483,16 @@ struct error *options_add_pids(struct options *options, const char *text, const 
 	if (!has_any)
 		return refuse_pid(what, text);
 	return NULL;
+}
+
+struct error *options_debug_sources(const struct options *options, struct debug_sources *ret)
+{
+	struct error *error =
+	    debug_sources_init(ret, options->debug_directories, options->debuginfod,
+	                       !options->quiet && isatty(STDERR_FILENO));
+
+	unsetenv("DEBUGINFOD_URLS");
+	return error;
 }
 
 bool options_has_several(const struct options *options)

@@ -18,9 +18,9 @@
 #include "top_command.h"
 #include "trigger.h"
 
-struct options;
-
+struct debug_sources;
 struct error;
+struct options;
 struct verb;
 struct writer;
 
@@ -99,6 +99,9 @@ struct options {
 
 // Returns what the options select of a profile; borrowed from options.
 struct selection options_selection(const struct options *options);
+
+// Sets where debug files are looked for. libdw then asks no server of its own accord.
+struct error *options_debug_sources(const struct options *options, struct debug_sources *ret);
 
 // Parses argv. A mistake is an error (EXIT_STATUS_USAGE) that says in one line what to do.
 struct error *options_parse(int argc, char **argv, struct options *ret);

@@ -154,10 +154,7 @@ static struct error *begin(struct writing_run *run)
 	struct recording *recording = &run->recording;
 
 	recording_begin_stream(recording);
-	struct error *error =
-	    debug_sources_init(&run->sources, options->debug_directories, options->debuginfod,
-	                       !options->quiet && isatty(STDERR_FILENO));
-	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers
+	struct error *error = options_debug_sources(options, &run->sources);
 	if (!error && run->writes_windows)
 		error = windows_open(&run->windows, options, recording, &run->told->stats,
 		                     run->process);

@@ -21,11 +21,6 @@
 #include "write_report.h"
 #include "writer.h"
 
-static double seconds(int64_t ns)
-{
-	return (double)ns / (double)NS_PER_SECOND;
-}
-
 static uint64_t count_samples(const struct profile *profile)
 {
 	uint64_t n = 0;
@@ -43,7 +38,7 @@ static void print_recording(const struct recording *recording)
 	fprintf(stderr,
 	        "profiler: recording of %.3f s: %" PRIu64 " tick%s, %" PRIu64 " missed; %" PRIu64
 	        " sample%s of %zu thread%s; %zu distinct stack%s\n",
-	        seconds(whole->duration_ns), recording->ticks, text_plural(recording->ticks),
+	        clock_seconds(whole->duration_ns), recording->ticks, text_plural(recording->ticks),
 	        recording->missed_ticks, n_samples, text_plural(n_samples), whole->n_threads,
 	        text_plural(whole->n_threads), whole->n_stacks, text_plural(whole->n_stacks));
 	summary_print_damage(recording);
@@ -52,7 +47,7 @@ static void print_recording(const struct recording *recording)
 static void print_slice(const struct profile *slice)
 {
 	fprintf(stderr, "profiler: slice of %.3f s: %" PRIu64 " samples\n",
-	        seconds(slice->duration_ns), count_samples(slice));
+	        clock_seconds(slice->duration_ns), count_samples(slice));
 }
 
 static struct error *write_view(const struct options *options, struct recording *recording,
@@ -122,10 +117,7 @@ struct error *report_recording(const struct options *options, struct recording *
 	struct output *output = NULL;
 
 	modules_set_debug_sources(&recording->modules, &sources);
-	struct error *error =
-	    debug_sources_init(&sources, options->debug_directories, options->debuginfod,
-	                       !options->quiet && isatty(STDERR_FILENO));
-	unsetenv("DEBUGINFOD_URLS"); // else libdw may ask
+	struct error *error = options_debug_sources(options, &sources);
 	if (!error)
 		error = output_open(options->output ?: "-",
 		                    options->writer->binary && !options->answers, &output);

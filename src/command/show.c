@@ -18,10 +18,17 @@ int show_error(struct error *error)
 	return status;
 }
 
-int show_text(const char *text)
+struct error *show_no_reader(void)
 {
-	if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
-		return EXIT_STATUS_OK;
-	return show_error(
-	    error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s", strerror(errno)));
+	return error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s", strerror(errno));
+}
+
+struct error *show_text(const char *text)
+{
+	return fputs(text, stdout) >= 0 && fflush(stdout) == 0 ? NULL : show_no_reader();
+}
+
+struct error *show_line(const char *text)
+{
+	return puts(text) >= 0 && fflush(stdout) == 0 ? NULL : show_no_reader();
 }

@@ -236,9 +236,9 @@ static void print_head(const struct top_run *run, const struct top_model *model)
 
 	time_point_format(profile->start_time_ns + from_ns, false, time);
 	printf("%s   %.1f s   pid %d %s   %zu thread%s, %llu sample%s\n", time,
-	       (double)(to_ns - from_ns) / (double)NS_PER_SECOND, run->source.recording.pid, name,
-	       model->n_threads, text_plural(model->n_threads),
-	       (unsigned long long)model->share.count, text_plural(model->share.count));
+	       clock_seconds(to_ns - from_ns), run->source.recording.pid, name, model->n_threads,
+	       text_plural(model->n_threads), (unsigned long long)model->share.count,
+	       text_plural(model->share.count));
 	_cleanup_free_ char *cpu_wait = top_cpu_wait(model);
 	if (cpu_wait)
 		printf("%s\n", cpu_wait);
@@ -282,11 +282,6 @@ static bool has_told_all(const struct top_run *run)
 	return run->options->top.count && run->n_told >= run->options->top.count;
 }
 
-static struct error *no_reader(void)
-{
-	return error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s", strerror(errno));
-}
-
 // True if what is left is too short to say anything of how the time went; the sums of JSON need it.
 static bool is_rest(const struct top_run *run)
 {
@@ -304,7 +299,7 @@ static struct error *tell_recording(struct top_run *run)
 	while (run->from_ns <= run->source.now_ns && !is_rest(run) && !has_told_all(run)) {
 		const int64_t to_ns = run->from_ns + interval_ns;
 		if (!tell(run, to_ns))
-			return no_reader();
+			return show_no_reader();
 	}
 	return NULL;
 }
@@ -390,7 +385,7 @@ static struct error *follow(struct top_run *run)
 		if (error || has_told_all(run))
 			continue;
 		if (!tell_stream(run))
-			error = no_reader();
+			error = show_no_reader();
 		if (error || has_told_all(run))
 			top_live_stop(&run->live);
 	}
@@ -707,11 +702,7 @@ int top_command(const struct options *options, const struct top_sampler *sampler
 	                      .width = terminal_width(),
 	                      .live = {.fd = -1, .told = -1},
 	                      .save = {.fd = -1}};
-	struct error *error =
-	    debug_sources_init(&run.sources, options->debug_directories, options->debuginfod,
-	                       !options->quiet && isatty(STDERR_FILENO));
-
-	unsetenv("DEBUGINFOD_URLS"); // else libdw may ask
+	struct error *error = options_debug_sources(options, &run.sources);
 	if (!error)
 		error = options->recording ? show_recording(&run) : show_live(&run, sampler);
 	if (!error && options->recording && !options->quiet)

@@ -21,9 +21,9 @@
 #include "output.h"
 #include "page_server.h"
 #include "pprof_folded.h"
-#include "record.h"
 #include "recording.h"
 #include "report_command.h"
+#include "show.h"
 #include "text.h"
 #include "write_html.h"
 
@@ -35,12 +35,6 @@ static bool begins_with(const struct input_file *file, const char *start)
 static bool is_page(const struct input_file *file)
 {
 	return begins_with(file, "<!doctype html>");
-}
-
-static bool is_recording(const struct input_file *file)
-{
-	return file->size >= RECORD_MAGIC_BYTES &&
-	       memcmp(file->bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) == 0;
 }
 
 // True if the file is compressed, or begins with a type of samples, a sample or a mapping.
@@ -132,8 +126,9 @@ static struct error *write_any_page(const struct options *options, struct input_
 	}
 	const mode_t mask = umask(S_IRWXG | S_IRWXO);
 	*ret = make_name();
-	struct error *error = is_recording(file) ? write_recording_page(options, file, *ret)
-	                                         : write_other_page(options, file, *ret);
+	struct error *error = recording_is(file->bytes, file->size)
+	                          ? write_recording_page(options, file, *ret)
+	                          : write_other_page(options, file, *ret);
 	umask(mask);
 	return error;
 }
@@ -202,13 +197,6 @@ static bool open_browser(const char *path)
 	return false;
 }
 
-static struct error *print_address(const char *address)
-{
-	if (puts(address) >= 0 && fflush(stdout) == 0)
-		return NULL;
-	return error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s", strerror(errno));
-}
-
 static struct error *view_file(const struct options *options)
 {
 	_cleanup_free_ char *path = NULL;
@@ -216,7 +204,7 @@ static struct error *view_file(const struct options *options)
 	struct error *error = make_page(options, &path, &is_made);
 
 	if (!error)
-		error = print_address(path);
+		error = show_line(path);
 	if (error)
 		return error;
 	if (!open_browser(path) && !options->quiet)
@@ -252,7 +240,7 @@ static struct error *serve_page(const struct options *options, const struct page
 		unlink(path); // nobody else needs it
 	address = memory_printf("http://127.0.0.1:%d%s", server->port, server->path);
 	if (!error)
-		error = print_address(address);
+		error = show_line(address);
 	if (error)
 		return error;
 	// No browser is started: everybody can read a program's arguments.

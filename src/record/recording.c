@@ -32,6 +32,11 @@ struct record_stream {
 
 #define DEFAULT_PERIOD_NS (NS_PER_SECOND / 99)
 
+bool recording_is(const void *bytes, size_t size)
+{
+	return size >= RECORD_MAGIC_BYTES && memcmp(bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) == 0;
+}
+
 static uint32_t get_le32(const uint8_t *from)
 {
 	return from[0] | from[1] << 8 | from[2] << 16 | (uint32_t)from[3] << 24;
@@ -169,7 +174,7 @@ static bool read_next(struct recording *recording, const uint8_t *bytes, size_t 
 	if (size < RECORD_HEADER_BYTES) // as a block's header
 		return true;
 	if (!stream->has_header) {
-		stream->has_header = memcmp(bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) == 0 &&
+		stream->has_header = recording_is(bytes, size) &&
 		                     get_le32(bytes + RECORD_MAGIC_BYTES) == RECORD_VERSION;
 		*ret = RECORD_HEADER_BYTES;
 		if (recording->copy && stream->has_header)
@@ -265,7 +270,7 @@ struct error *recording_open_bytes(const char *name, uint8_t *bytes, size_t size
                                    struct recording *ret)
 {
 	*ret = (struct recording){.bytes = bytes, .size = size};
-	if (size < RECORD_HEADER_BYTES || memcmp(bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) != 0) {
+	if (size < RECORD_HEADER_BYTES || !recording_is(bytes, size)) {
 		recording_deinit(ret);
 		return error_create(
 		    EXIT_STATUS_TARGET,
