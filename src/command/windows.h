@@ -7,7 +7,9 @@
 //
 // --every: a window holds what the profile's sums have grown by since the previous one, so that all
 // add up to the whole exactly; one that cannot be written becomes part of the next, unless the
-// format shows time. --ring: it is the last stretch of time, which a ring keeps.
+// format shows time. --ring: it is the last stretch of time, which a ring keeps. Windows of --every
+// are no slices of kept spans, as those need 32 bytes for each change of a thread: for 29,000
+// samples the writer had 1.0 MB more, and an hour with 20 busy threads at 99 Hz takes 228 MB.
 #pragma once
 
 #include <stdbool.h>
