@@ -126,6 +126,17 @@ while True:
     handle()
     if len(rows) > 50000: rows.clear()
 """
+# With an argument it waits for its child; without, only Java's own thread does.
+CHILD_JAVA = """
+public class Main {
+    static void rest() throws Exception { for (;;) Thread.sleep(300); }
+    public static void main(String[] args) throws Exception {
+        Process child = new ProcessBuilder("sleep", "60").start();
+        System.out.println("ready");
+        if (args.length > 0) child.waitFor(); else rest();
+    }
+}
+"""
 # A build waits for whichever job ends first, which is its work.
 BUILD = """
 import os, time
@@ -255,6 +266,17 @@ class Explain(harness.TestCase):
                 target = self.start("java", "-Xmx48m", f"-XX:+{collector}", source)
                 self.check_gc(target, "Main.handle")
                 target.end()
+
+    def test_child_java(self):
+        """Who waits for a child is told, but not the thread of Java's that waits for each."""
+        harness.need(shutil.which("java"), "needs Java")
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder, "Main.java")
+            source.write_text(CHILD_JAVA, encoding="utf-8")
+            for args, told in ((), ("sleep", "Main.rest")), (("wait",), ("child", "Main.main")):
+                with self.subTest(told[0]):
+                    found = self.first(self.start("java", source, *args))
+                    self.assertEqual((found["rule"], found["function"]), told)
 
     def test_gc_python(self):
         self.check_gc(self.python(GARBAGE_PYTHON), "handle", "has it done the most")

@@ -29,7 +29,7 @@ enum {
 	// CPUs, as in cpu_waits.c.
 	LEAST_THREAD_PERCENT = 10,
 	LEAST_HOT_PERCENT = 20,
-	// But what takes most of the busy time describes a program that has little to do.
+	// But waits that take most of the busy time describe a program that has little to do.
 	MOST_OF_ALL_PERCENT = 50,
 	LEAST_MOST_PERCENT = 2,
 	// One thread that hands out work waits most of the time until it is taken, or a place is
@@ -247,6 +247,7 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		                                              : RULE_IDLE;
 	case WAIT_KIND_CONDITION:
 		return is_send(explanation, stack, wait)      ? RULE_SEND
+		       : has(explanation, stack, MARK_CHILD)  ? RULE_CHILD
 		       : has(explanation, stack, MARK_LOOKUP) ? RULE_LOOKUP
 		       : has(explanation, stack, MARK_POOL)   ? RULE_POOL
 		       : has(explanation, stack, MARK_RESULT) ? RULE_RESULT
@@ -299,7 +300,9 @@ static enum rule rule_by_thread(struct explanation *explanation, const struct sa
 		return RULE_IDLE;
 	// Go looks a name up in several goroutines, of which one is the program's.
 	const bool is_task = sample->wait != WAIT_NONE && profile->waits[sample->wait].reason[0];
-	if (rule != RULE_PEER && rule != RULE_SLEEP && !(rule == RULE_LOOKUP && is_task))
+	// Java has a thread of its own wait for each child.
+	if (rule != RULE_PEER && rule != RULE_SLEEP && rule != RULE_CHILD &&
+	    !(rule == RULE_LOOKUP && is_task))
 		return rule;
 	if (!is_in_own_code(explanation, &profile->stacks[sample->stack]))
 		return RULE_IDLE;
@@ -309,7 +312,7 @@ static enum rule rule_by_thread(struct explanation *explanation, const struct sa
 		                                        profile->threads[sample->thread].pid
 		           ? RULE_IDLE
 		           : RULE_ONLY_PEER;
-	if (rule == RULE_PEER || rule == RULE_LOOKUP)
+	if (rule != RULE_SLEEP)
 		return rule;
 	return only_waits(explanation, sample->thread, MIN_BUSY_PARTS_OF_SLEEPER) ? RULE_ONLY_SLEEP
 	                                                                          : rule;
@@ -590,7 +593,7 @@ static double least_ns(const struct explanation *explanation, enum rule rule)
 
 	// While a lock changes hands, threads seem to wait for each other for a moment.
 	const double ns = share_ns > thread_ns ? share_ns : thread_ns;
-	if (explain_rules[rule].is_fault)
+	if (explain_rules[rule].is_fault || rule == RULE_HOT)
 		return ns;
 	const double most_ns = MOST_OF_ALL_PERCENT * whole_ns / 100;
 	const double little_ns =

@@ -64,6 +64,9 @@ static const struct activity allocates = {
 static const struct activity syncs = {THREAD_RUNNING, NO_SYSCALL, "", "", "syscall.Fsync", 150};
 static const struct activity syncs_little = {THREAD_RUNNING,  NO_SYSCALL, "", "",
                                              "syscall.Fsync", 10};
+static const struct activity computes_some = {THREAD_RUNNING, NO_SYSCALL, "", "", "memcpy", 10};
+static const struct activity awaits_child = {
+    THREAD_SLEEPING, SYS_futex, "", "", "java.lang.ProcessImpl.waitFor", ALL_TICKS};
 static const struct activity computes_little = {THREAD_RUNNING, NO_SYSCALL, "", "", "memcpy", 3};
 static const struct activity locks = {
     THREAD_SLEEPING, SYS_futex, "mutex 0x1, held by \"a\" 1", "", "pthread_mutex_lock", 60};
@@ -101,6 +104,7 @@ static const struct {
 } cases[] = {
     {"a name look-up", {{&lookup}}, "!name-lookup"},
     {"a child's output", {{&runs_child}}, "child"},
+    {"a child, on a condition", {{&awaits_child}}, "child"},
     {"a server's answer, in Go", {{&requests}}, "peer"},
     {"memory on the disk", {{&swapped}}, "!swap"},
     {"Python's lock", {{&gil}, {&computes}}, "!gil"},
@@ -118,6 +122,7 @@ static const struct {
     {"sleeps, and another thread has more to tell",
      {{&sleeps}, {&computes, &sleeps_often}},
      "sleep hot"},
+    {"sleeps, and computes for some moments", {{&sleeps_often, &computes_some}}, "sleep"},
     {"waits for an answer only", {{&asks}}, "peer"},
     {"waits for itself, which sleeps", {{&asks_itself}, {&sleeps}}, "sleep"},
     {"a collection is a part of allocating", {{&collects, &computes}}, "hot"},
