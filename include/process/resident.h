@@ -110,8 +110,8 @@ void resident_look_ahead(struct resident *resident, int tid, const struct reside
 void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
                           size_t n);
 
-// Does the same for places that are read again and again, while nobody is held: that a page is there
-// is believed for 2 ms. Not for signal handlers.
+// Does the same for places that are read again and again, while nobody is held: that a page is
+// there is believed for 2 ms. Not for signal handlers.
 void resident_read_often(struct resident *resident, int tid, struct resident_block *blocks,
                          size_t n);
 

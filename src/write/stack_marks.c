@@ -56,7 +56,9 @@ static uint16_t marks_of(const struct stack_marks *marks, uint32_t function)
 {
 	uint16_t *known = &marks->of_function[function];
 
-	if (*known)
+	const bool is_known = *known != 0;
+
+	if (is_known)
 		return *known;
 	for (enum stack_mark mark = 0; mark < N_MARKS; mark++)
 		if (has_mark(marks->symbols->functions[function].name, mark))

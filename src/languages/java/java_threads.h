@@ -3,8 +3,8 @@
 // owns a monitor.
 //
 // HotSpot lists the threads that can execute Java. The list is read again when an unknown thread is
-// asked for, but for at most a thousandth of the time. What was read is checked when it is used: the
-// structure of a thread that has ended may be another one's by then.
+// asked for, but for at most a thousandth of the time. What was read is checked when it is used:
+// the structure of a thread that has ended may be another one's by then.
 #pragma once
 
 #include <stdbool.h>
