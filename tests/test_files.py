@@ -287,6 +287,9 @@ class Servers(harness.TestCase):
     def test_duration_is_kept_by_locked_memory(self):
         self.check_end()
 
+    def test_sigint_is_kept_by_locked_memory(self):
+        self.check_end(signal.SIGINT)
+
     def test_sigterm_is_kept_by_locked_memory(self):
         self.check_end(signal.SIGTERM)
 

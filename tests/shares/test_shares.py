@@ -83,6 +83,10 @@ class Programs:
         self.check_wall("naps of 1 ms", 1)
         self.check_kernel()
 
+    def test_four_threads_on_two_cpus(self):
+        self.check_wall("4 threads nap 1 ms", 2)
+        self.check_kernel()
+
     def test_starved(self):
         """Each of 8 threads waits for the one CPU most of the time: that is no CPU time."""
         # A wait lasts for up to 10 ticks: that is one independent sample of a function, not 10.
@@ -93,6 +97,11 @@ class Programs:
     def test_pool(self):
         self.check_wall("pool", 2)
         self.check_kernel()
+
+    def test_spinners(self):
+        self.check_wall("2 threads spin", 2)
+        self.check_kernel()
+        self.check_never_asleep()
 
     def test_python(self):
         self.check_wall("Python, 4 threads", 2)
