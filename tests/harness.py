@@ -26,7 +26,7 @@ from again import TRIES, tried  # noqa: F401
 from metronome import Metronome
 from proc import (  # noqa: F401 (tests use them by way of this module)
     WAIT_TIMEOUT_S, children, cpu_ticks, find_disk, is_there, n_pauses_of, read_links, read_status,
-    read_until, schedule_of, tids_of, wait_for, wait_for_work, wait_until_in_calls,
+    read_until, schedule_of, tids_of, uncounted_s, wait_for, wait_for_work, wait_until_in_calls,
     wait_until_settled, wait_until_spinning, wait_until_untraced,
 )  # fmt: skip
 from target import Target

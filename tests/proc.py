@@ -146,6 +146,14 @@ def find_disk(*directories):
     return None
 
 
+def uncounted_s():
+    """What no thread is charged for, of all CPUs' time since the boot: interrupts, and what a
+    hypervisor took (proc_stat(5)). The scheduler's clock stands still then (update_rq_clock_task)."""
+    with open("/proc/stat", encoding="ascii") as file:
+        irq, softirq, steal = file.readline().split()[6:9]
+    return (int(irq) + int(softirq) + int(steal)) / os.sysconf("SC_CLK_TCK")
+
+
 def cpu_ticks(pid):
     """The user CPU time of a process, in clock ticks of 10 ms."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:

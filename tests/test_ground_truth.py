@@ -13,6 +13,7 @@ import harness
 SECONDS = 8
 HZ = 499
 SIGMAS = 4
+SLICE_S = 0.004  # of a CPU, until another one's turn comes (a scheduler's tick at the least)
 BURNS = {"burn_a", "burn_b", "burn_c"}
 
 
@@ -23,10 +24,13 @@ class GroundTruth(harness.TestCase):
         directory = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="profiler-test-"))
         metronome = harness.Metronome()
         cls.addClassCleanup(metronome.end)
+        before, uncounted_s = os.getloadavg()[0], harness.uncounted_s()
         run = harness.start_wrap(
             [harness.fixture("shares"), str(SECONDS), os.path.join(directory, "disk")],
             "--max-overhead=0", hz=HZ
         ).finish()
+        cls.load = before, os.getloadavg()[0]
+        cls.uncounted_s = harness.uncounted_s() - uncounted_s
         cls.run_ = run
         cls.late_s = metronome.late_s(run.start_s, run.end_s)
         cls.truth = collections.defaultdict(dict)  # thread -> function -> seconds
@@ -112,6 +116,35 @@ class GroundTruth(harness.TestCase):
                     expected, (0.97 if burns else 0.8) * total * (1 - waited) - SIGMAS * sigma,
                     f"{thread}: {waited} of the time waited for a CPU; {states}",
                 )  # fmt: skip
+
+    def test_cpu_against_the_kernel(self):
+        """Sampled time running is what the kernel counted as running, and not more than with waiting for a CPU."""
+        for thread in self.run_.summary.threads:
+            if thread.name not in self.truth or thread.kernel_cpu_s is None:
+                continue
+            if thread.kernel_delay_s is None:
+                continue
+            # The scheduler's clock leaves out interrupts and what a hypervisor took, from whoever
+            # ran then: that is more that is seen. With a disk in between, a thread is seen runnable
+            # far longer than it counts, by anybody.
+            if thread.name == "disk":
+                continue
+            share = (thread.kernel_cpu_s + thread.kernel_delay_s) / thread.watched_s
+            share = min(max(share, 0), 1)
+            n = thread.samples
+            sigma_s = thread.watched_s / n * math.sqrt(n * share * (1 - share) + 1)
+            # The kernel counts many short waits that a sample sees as the sleep around them, and
+            # the stops themselves. What is due while the machine pauses, wakes at its end: it is
+            # seen ready then, for all of the pause, and the kernel has not counted that. Nor has it a
+            # wait that lasts still at the end, while each of the others gets its slice.
+            slice_s = SLICE_S * max(self.load) / os.cpu_count()
+            slack_s = 0.03 * thread.watched_s + 2 / HZ + self.late_s + slice_s
+            more_s = thread.cpu_s - share * thread.watched_s
+            told = f"{thread}; paused for {self.late_s:.3f} s, uncounted {self.uncounted_s:.3f} s"
+            # Who waited for a CPU since before the tick is runnable.
+            less_s = thread.kernel_cpu_s - thread.cpu_s
+            self.assertLessEqual(less_s, SIGMAS * sigma_s + slack_s, told)
+            self.assertLessEqual(more_s, SIGMAS * sigma_s + slack_s + self.uncounted_s, told)
 
     def test_each_thread_once_a_tick(self):
         main = [t for t in self.run_.summary.threads if t.name == "shares"]
@@ -278,6 +311,9 @@ class ShortNaps(harness.TestCase):
                 f"{name}: {found[name] / n:.3f} of {n}, not {share:.3f} +- {sigma:.3f}, waited "
                 f"{waited:.3f}; {run.stderr}",
             )  # fmt: skip
+
+    def test_99_hz(self):
+        self.check(99)
 
     def test_997_hz(self):
         self.check(997)
