@@ -278,6 +278,13 @@ class Outputs(harness.TestCase):
         self.refused(path + "/", "directory")
         self.assertEqual(os.listdir(path), [])
 
+    def test_missing_directory(self):
+        self.refused("/no/such/directory/out.folded", "no such directory")
+        self.refused("/dev/null/out.folded", "no such directory")
+
+    def test_where_nothing_can_be_created(self):
+        self.refused("/proc/out.folded", "no files can be created in /proc")
+
     def test_directory_made_anew(self):
         """By the command that is sampled, as a build does."""
         directory = os.path.join(self.directory(), "out")
@@ -308,6 +315,10 @@ class Outputs(harness.TestCase):
         for args in ([], ["-f", "pprof"]):
             self.failed("/dev/full", "/dev/full: .*space", *args)
 
+    def test_full_disk_of_a_command(self):
+        run = Run(["-o", "/dev/full", "--", "true"]).finish(expect=STATUS_OUTPUT)
+        self.assertRegex(run.summary.lines[-1], "/dev/full: .*space")
+
     def test_full_file_system(self):
         harness.need(os.geteuid() == 0, "needs root to mount a small file system")
         directory = self.directory()
@@ -334,6 +345,45 @@ class Outputs(harness.TestCase):
 
         for name in ("out.folded", "out.pb.gz"):
             self.failed(name, "(?i)too large|limit", preexec_fn=limit)
+
+    def test_old_file_is_kept_until_the_end(self):
+        """Never a half file under the name: the old one stands until the new one is whole."""
+        directory = self.directory()
+        path = os.path.join(directory, "out.folded")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("old\n")
+        run = run_on(self.target.pid, "-o", path, "-d", "1000")
+        run.wait_attached()
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old\n")
+        for child in harness.children(run.process.pid):  # whoever samples, and whoever writes
+            os.kill(child, signal.SIGKILL)
+        run.process.communicate()
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old\n")
+        run = run_on(self.target.pid, "-o", path).finish()
+        with open(path, encoding="utf-8") as file:
+            self.assertIn("leaf_sleep", file.read())
+
+    def test_unwritable_directory(self):
+        harness.need(os.geteuid() == 0, "needs root to become somebody else")
+        profiler = os.path.join(self.directory(), "profiler")
+        shutil.copy(harness.PROFILER, profiler)
+        closed = self.directory()
+        run = run_on(
+            self.target.pid, "-o", os.path.join(closed, "out.folded"), profiler=profiler,
+            prefix=[harness.find_tool("setpriv"), f"--reuid={NOBODY}", "--clear-groups"],
+        ).finish(expect=STATUS_OUTPUT)  # fmt: skip
+        self.assertRegex(run.summary.lines[-1], "permission")
+
+    def test_named_pipe(self):
+        """A pipe is written to as it is."""
+        path = os.path.join(self.directory(), "pipe")
+        os.mkfifo(path)
+        reader = subprocess.Popen(["cat", path], stdout=subprocess.PIPE)
+        run_on(self.target.pid, "-o", path).finish()
+        data, _ = reader.communicate(timeout=harness.RUN_TIMEOUT_S)
+        self.assertIn("leaf_sleep", str(harness.read_folded(data)))
 
     def assert_refuses_to_wait(self, run):
         """It ends by the signal that it has got."""

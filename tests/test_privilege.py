@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What the profiler may do, and leaves behind: as root, as an ordinary user, across namespaces."""
 
+import contextlib
 import glob
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
+import time
 
 import elf_maker
 import harness
@@ -20,6 +23,63 @@ NOBODY = 65534
 
 class Output(TestCase):
     """No file but the one that was asked for."""
+
+    def test_killed(self):
+        directory = self.directory()
+        harness.need(self.has_nameless_files(directory), "no files without a name here")
+        target = self.start_fixture("calls-O2", "spin")
+        for i in range(8):
+            run = harness.start_attach(target, "-d", "0.3", form="folded", cwd=directory)
+            run.wait_attached()
+            time.sleep(i * 0.05)
+            worker = run.worker_pid()
+            if worker:
+                with contextlib.suppress(ProcessLookupError):  # it may end by itself meanwhile
+                    os.kill(worker, signal.SIGKILL)
+            run.process.kill()
+            run.process.communicate()
+            self.assertLessEqual(set(os.listdir(directory)), {"out.folded"})
+
+    def has_nameless_files(self, directory):
+        try:
+            os.close(os.open(directory, os.O_TMPFILE | os.O_WRONLY))
+        except OSError:
+            return False
+        return True
+
+    def test_umask(self):
+        for mask, form in ((0o077, "folded"), (0o027, "pprof"), (0, "folded")):
+            directory = self.directory()
+            target = self.start_fixture("calls-O2", "spin")
+            run = harness.start_attach(
+                target, "-d", "0.1", form=form, cwd=directory, preexec_fn=lambda m=mask: os.umask(m)
+            )
+            run.communicate()
+            self.assertEqual(run.status, 0, run.stderr)
+            (name,) = os.listdir(directory)
+            mode = os.stat(os.path.join(directory, name)).st_mode
+            self.assertEqual(mode & 0o777, 0o666 & ~mask)
+            target.end()
+
+    def test_link_in_a_shared_directory(self):
+        """Neither for the file nor on the way to it."""
+        harness.need(os.geteuid() == 0, "needs root to leave a link of somebody else's")
+        shared, own = self.directory(), self.directory()
+        os.chmod(shared, 0o1777)
+        precious = self.write("precious", b"old", own)
+        for name, aim in (("file", precious), ("way", own)):
+            os.symlink(aim, os.path.join(shared, name))
+            os.chown(os.path.join(shared, name), NOBODY, NOBODY, follow_symlinks=False)
+        target = self.start_fixture("calls-O2", "spin")
+        for path in ("file", "way/precious", "way/new"):
+            run = Run(["-p", target.pid, "-d", "0.1", "-o", os.path.join(shared, path)])
+            run.communicate()
+            self.assertEqual(run.status, harness.STATUS_OUTPUT, run.stderr)
+            self.assertRegex(run.stderr, "link that another user left")
+        with open(precious, "rb") as file:
+            self.assertEqual(file.read(), b"old")
+        self.assertEqual(os.listdir(own), ["precious"])
+
 
     def test_link_to_a_spool(self):
         """Nothing is sent, or removed, by way of another user's link."""
