@@ -145,6 +145,8 @@ class NapAndBurn(harness.TestCase):
         run = attach(self.start_fixture("nap_and_burn"), "--max-overhead=0", hz=499, duration="2")
         burns = collections.Counter()
         for sample in run.pprof.samples:
+            if sample.state == "sleeping":
+                self.assertTrue(sample.syscall, sample)
             if "burn" in sample.stack:
                 burns[sample.state, sample.syscall] += sample.count
         self.assertGreater(burns["running", None] + burns["runnable", None], 50)

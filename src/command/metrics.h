@@ -34,7 +34,6 @@ struct error *metrics_write_object(const char *path,
                                    void (*put)(struct json *json, const void *what),
                                    const void *what);
 
-// Parts of it that others have, too: a moment, CLOCK_REALTIME; and what became of windows that were
-// written.
+// What others write as well: a moment (CLOCK_REALTIME), and what became of the windows.
 void metrics_put_time(struct json *json, const char *key, int64_t time_ns);
 void metrics_put_push(struct json *json, const struct push_counts *push);

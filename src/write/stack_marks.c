@@ -55,7 +55,6 @@ static bool has_mark(const char *name, enum stack_mark mark)
 static uint16_t marks_of(const struct stack_marks *marks, uint32_t function)
 {
 	uint16_t *known = &marks->of_function[function];
-
 	const bool is_known = *known != 0;
 
 	if (is_known)

@@ -62,7 +62,7 @@ static const char *const collects[] = {
     NULL,
 };
 
-// Only the slow path has a name; a thread that waits for the collector is in it, too.
+// Only the slow path has a name. A thread that waits for the collector is in it as well.
 static const char *const allocates[] = {"MemAllocator::allocate", NULL};
 static const char *const asks_to_collect[] = {"JVM_GC", NULL};
 static const char *const locks[] = {"monitor ", "lock ", NULL};
