@@ -360,6 +360,10 @@ void profile_note_figures(struct profile *profile, uint32_t thread,
 void profile_take_figures(struct profile *profile, uint32_t thread,
                           const struct thread_figures *figures);
 
+// Tells followers what the kernel had counted last for each thread. They know it every quarter of a
+// second otherwise.
+void profile_tell_figures(const struct profile *profile);
+
 // Tells what the kernel had counted at the begin and at the end of what is in the profile.
 void profile_figures(const struct profile *profile, uint32_t thread,
                      struct thread_figures *ret_from, struct thread_figures *ret_to);

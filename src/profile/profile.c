@@ -564,6 +564,12 @@ void profile_figures(const struct profile *profile, uint32_t id, struct thread_f
 		ret_to->at_ns = thread->last_ns;
 }
 
+void profile_tell_figures(const struct profile *profile)
+{
+	for (uint32_t id = 0; id < profile->n_threads; id++)
+		tell_figures(profile, id);
+}
+
 void profile_end_thread(struct profile *profile, uint32_t id)
 {
 	if (profile->threads[id].ended)

@@ -542,6 +542,7 @@ bool record_writer_end_window(struct record_writer *writer, const struct window_
 	if (is_stalled(writer))
 		return false;
 	writer->flushed_ns = writer->stats->last_ns;
+	profile_tell_figures(writer->profile); // the window's shares are theirs
 	if (writer->file.failed || !flush(writer) || !write_meanings(writer))
 		return true;
 	protobuf_varint(&writer->record, end->at_ns);
