@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 
 import harness
 from harness import PROFILER, STATUS_USAGE, children, find_tool, is_there, need, read_status, wait_for
@@ -305,9 +306,10 @@ class Agent(harness.TestCase):
         self.assertIn(n_windows - len(self.spool()), range(3))  # it was ended twice
         self.assert_let_go(target)
 
-    def strike(self, agent, name, number):
-        """Each once, until the agent says that it leaves a process alone. What it has said by then."""
-        said, struck = [], set()
+    def strike(self, agent, name, number, age=0):
+        """Each once, at that age in seconds, until the agent says that it leaves a process alone.
+        What it has said by then."""
+        said, struck, seen = [], set(), {}
 
         def strike_all():
             for pid in {*descendants(agent.pid)} - struck:
@@ -315,7 +317,9 @@ class Agent(harness.TestCase):
                     fd = os.pidfd_open(pid)
                     with open(fd, "rb"):
                         is_whole = number == signal.SIGKILL or "profiler-writer" in map(name_of, children(pid))
-                        if name_of(pid) == name and is_whole:
+                        if not is_whole or name_of(pid) != name:
+                            continue
+                        if time.monotonic() >= seen.setdefault(pid, time.monotonic()) + age:
                             signal.pidfd_send_signal(fd, number)
                             struck.add(pid)
                 except OSError:
@@ -330,9 +334,9 @@ class Agent(harness.TestCase):
     def test_given_up(self):
         """What a sampler has not written by then is lost; who is sampled runs on."""
         target = self.start(self.program, 3, 1, 1)
-        agent = self.begin("--window=100ms", "--period=100ms", f"exe={self.program}")
+        agent = self.begin("--window=1s", "--period=1s", f"exe={self.program}")
         wait_for(self.spool, "a window")
-        said = self.strike(agent, "profiler", signal.SIGUSR2)
+        said = self.strike(agent, "profiler", signal.SIGUSR2, age=0.5)  # it has samples
         self.assertIn(f"the sampler of process {target.pid} was killed", said)
         self.assertIn("the writing process was killed", said)
         _, n_failed, _ = self.end(agent)
