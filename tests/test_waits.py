@@ -232,6 +232,28 @@ else:
             found = {s.descriptor for s in run.pprof.samples if s.syscall and s.descriptor}
             self.assertEqual(found, {f"{first} +2"})
 
+    def test_no_descriptors(self):
+        """poll and select without a descriptor are ways to sleep."""
+        program = """
+import ctypes
+libc = ctypes.CDLL(None)
+print("ready", flush=True)
+while True: libc.{call}
+"""
+        # The descriptor of a poll is -1, which it ignores.
+        calls = ("poll(0, 0, 100)", "select(0, 0, 0, 0, (ctypes.c_long * 2)(0, 100000))",
+                 "select(3, bytes(128), bytes(128), 0, (ctypes.c_long * 2)(0, 100000))",
+                 "ppoll(0, 0, (ctypes.c_long * 2)(0, 100000000), 0)",
+                 "pselect(0, 0, 0, 0, (ctypes.c_long * 2)(0, 100000000), 0)", "poll(b'\\xff' * 8, 1, 100)")  # fmt: skip
+        for call in calls:
+            with self.subTest(call):
+                target = self.start(sys.executable, "-c", program.format(call=call))
+                harness.wait_until_in_calls(target.pid)
+                run = attach(target)
+                target.end()
+                found = {(s.descriptor, s.kind) for s in run.pprof.samples if s.syscall and s.state == "sleeping"}
+                self.assertEqual(found, {("no descriptor", "timer")})
+
     def test_descriptors_of_its_own(self):
         """A thread need not have the descriptors of its process (CLONE_FILES)."""
         program = """

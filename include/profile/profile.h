@@ -288,6 +288,9 @@ int wait_text_holder(const char *text);
 #define WAIT_FILE_LOCK "file lock "
 #define WAIT_FILE_LOCK_HOLDER ", held by process "
 
+// The descriptor of a poll or select that waits for none: it sleeps.
+#define WAIT_NO_DESCRIPTOR "no descriptor"
+
 // The descriptor of a wait for whichever child ends first.
 #define WAIT_ANY_CHILD "any child process"
 

@@ -427,6 +427,9 @@ static enum wait_kind kind_of_call(enum call_class class, const struct wait *wai
 		return WAIT_KIND_TIMER;
 	case CALL_PIPE:
 		return WAIT_KIND_PIPE;
+	case CALL_EVENT:
+		return wait && strcmp(wait->descriptor, WAIT_NO_DESCRIPTOR) == 0 ? WAIT_KIND_TIMER
+		                                                                 : WAIT_KIND_EVENT;
 	default:
 		return WAIT_KIND_EVENT;
 	}

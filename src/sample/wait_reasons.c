@@ -40,6 +40,7 @@ enum {
 	STACK_SIZE =
 	    8 << 10, // of /proc/TID/stack: 64 functions (the kernel's MAX_STACK_TRACE_DEPTH)
 	NO_DESCRIPTOR = -1,
+	SLEEPS = -2, // instead of a descriptor: it is known that there is none
 };
 
 void wait_reasons_init(struct wait_reasons *waits, struct profile *profile, struct run_stats *stats,
@@ -66,22 +67,25 @@ uint32_t wait_reasons_of_call(struct wait_reasons *waits, int64_t number)
 	return profile_intern_wait(waits->profile, (int)number, "", "");
 }
 
-// Returns the first descriptor that a poll waits for; sets *ret_more to how many others there are.
+// Returns the first descriptor that a poll waits for, SLEEPS if it has none, NO_DESCRIPTOR if they
+// cannot be read; sets *ret_more to how many others there are.
 static int polled(const struct target_thread *thread, size_t *ret_more)
 {
 	const struct proc_syscall *call = &thread->call;
 	struct pollfd items[MAX_POLLED];
 	const size_t n = call->args[1];
-	int first = NO_DESCRIPTOR;
+	int first = SLEEPS;
 
+	if (n == 0)
+		return SLEEPS;
 	if (n > MAX_POLLED || !resident_read(thread->hint.resident, thread->tid, call->args[0],
 	                                     items, n * sizeof(*items)))
 		return NO_DESCRIPTOR;
 	for (size_t i = 0; i < n; i++) {
 		if (items[i].fd < 0)
 			continue;
-		*ret_more += first != NO_DESCRIPTOR;
-		first = first == NO_DESCRIPTOR ? items[i].fd : first;
+		*ret_more += first != SLEEPS;
+		first = first == SLEEPS ? items[i].fd : first;
 	}
 	return first;
 }
@@ -92,17 +96,21 @@ static int selected(const struct target_thread *thread, size_t *ret_more)
 	const struct proc_syscall *call = &thread->call;
 	const size_t n = call->args[0] < FD_SETSIZE ? call->args[0] : FD_SETSIZE;
 	const size_t bytes = (n + 63) / 64 * 8;
+	const int none = call->args[0] == n ? SLEEPS : NO_DESCRIPTOR;
 	int first = NO_DESCRIPTOR;
+	bool all_read = true;
 	fd_set all;
 
 	FD_ZERO(&all);
-	for (int i = 1; i <= 3; i++) {
+	for (int i = 1; i <= 3 && n > 0; i++) {
 		fd_set set;
 		FD_ZERO(&set);
-		if (call->args[i] &&
-		    resident_read(thread->hint.resident, thread->tid, call->args[i], &set, bytes))
-			for (size_t j = 0; j < array_size(all.fds_bits); j++)
-				all.fds_bits[j] |= set.fds_bits[j];
+		if (!call->args[i])
+			continue;
+		if (!resident_read(thread->hint.resident, thread->tid, call->args[i], &set, bytes))
+			all_read = false;
+		for (size_t j = 0; j < array_size(all.fds_bits); j++)
+			all.fds_bits[j] |= set.fds_bits[j];
 	}
 	for (size_t fd = 0; fd < n; fd++) {
 		if (!FD_ISSET(fd, &all))
@@ -110,7 +118,7 @@ static int selected(const struct target_thread *thread, size_t *ret_more)
 		*ret_more += first != NO_DESCRIPTOR;
 		first = first == NO_DESCRIPTOR ? (int)fd : first;
 	}
-	return first;
+	return first == NO_DESCRIPTOR && all_read ? none : first;
 }
 
 // The calls that wait for the descriptor that is their first argument. Sendfile has two (out, in):
@@ -162,7 +170,7 @@ static const bool waits_for_first[SYSCALL_MAX_NUMBER + 1] = {
     [SYS_mq_timedsend] = true,
 };
 
-// Returns the descriptor that the call waits for; NO_DESCRIPTOR: none.
+// Returns the descriptor that the call waits for; NO_DESCRIPTOR: none is known; or SLEEPS.
 static int descriptor_of(const struct target_thread *thread, size_t *ret_more)
 {
 	const struct proc_syscall *call = &thread->call;
@@ -390,6 +398,8 @@ static char *describe(struct wait_reasons *waits, const struct target *target,
 
 	if (thread->call.nr == SYS_wait4 || thread->call.nr == SYS_waitid)
 		return describe_child(waits, target, thread);
+	if (fd == SLEEPS)
+		return memory_strdup(WAIT_NO_DESCRIPTOR);
 	if (fd == NO_DESCRIPTOR)
 		return describe_futex(waits, target, thread);
 	char *text = NULL;
