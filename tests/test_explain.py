@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """profiler explain: of programs with one fault each, it names the fault first, and where it is."""
 
+import glob
 import json
 import os
 import pathlib
@@ -15,6 +16,11 @@ from harness import Run, start_wrap
 from test_record import report
 
 SECONDS = "1.5"
+PYTHONS = [
+    sorted(glob.glob(os.path.expanduser(f"~/.pyenv/versions/3.{minor}.*/bin/python3.{minor}")))[-1]
+    for minor in range(6, 16)
+    if glob.glob(os.path.expanduser(f"~/.pyenv/versions/3.{minor}.*/bin/python3.{minor}"))
+]
 
 # Python programs, each with one fault, and a healthy one. PYTHON alone is no finding of theirs.
 FSYNC = """
@@ -167,6 +173,46 @@ handlers = [threading.Thread(target=serve, args=(listener.accept()[0],)) for _ i
 for handler in handlers: handler.start()
 print("ready", flush=True)
 """
+# All of these in one program, for every Python: a pool, a full queue, a child. Before 3.11 methods have no class, and
+# time.sleep() is select().
+PATTERNS = """
+import queue, subprocess, threading, time
+free = threading.BoundedSemaphore(1)
+full = queue.Queue(1)
+def query():
+    with free: time.sleep(0.02)
+def submit(): full.put(1)
+def store():
+    full.get(); time.sleep(0.02)
+def convert(): subprocess.Popen(["sleep", "0.3"]).wait(timeout=10)
+def repeat(what):
+    while True: what()
+for what, n in (query, 5), (submit, 5), (store, 1), (convert, 6):
+    for _ in range(n): threading.Thread(target=repeat, args=(what,), daemon=True).start()
+print("ready", flush=True)
+threading.Event().wait()
+"""
+# The same calls, without a fault: workers without work, a thread that starts again and again.
+PATTERNS_IDLE = """
+import concurrent.futures, queue, threading, time
+work = queue.Queue()
+pool = concurrent.futures.ThreadPoolExecutor(4)
+list(pool.map(time.sleep, [0.1] * 4))
+signal = threading.Semaphore(0)
+def work_off():
+    while True: work.get()
+def wait():
+    while True: signal.acquire()
+def poll():
+    while True:
+        try: work.get(timeout=0.2)
+        except queue.Empty: pass
+for target in work_off, work_off, work_off, wait, poll:
+    threading.Thread(target=target, daemon=True).start()
+print("ready", flush=True)
+while True:
+    time.sleep(0.2); work.put(1); signal.release()
+"""
 IDLE = """
 import threading
 print("ready", flush=True)
@@ -219,6 +265,24 @@ class Explain(harness.TestCase):
         """A wait for a semaphore is one for a place that others have, not for work."""
         found = self.first(self.python(POOL))
         self.assertEqual((found["rule"], found["function"]), ("pool", "query"))
+
+    def test_every_python(self):
+        """What is known by a method of the library is known in each version."""
+        harness.need(PYTHONS, "pyenv has no interpreters here")
+        for python in PYTHONS:
+            with self.subTest(python):
+                target = self.start(python, "-c", PATTERNS)
+                found = {(finding["rule"], finding.get("function")) for finding in self.explain(target)}
+                target.end()
+                self.assertLessEqual({("pool", "query"), ("channel", "submit"), ("child", "convert")}, found)
+                target = self.start(python, "-c", SLEEP)
+                told = [finding for finding in self.explain(target) if finding["rule"] == "sleep"]
+                target.end()
+                self.assertEqual([finding["function"] for finding in told], ["retry"])
+                target = self.start(python, "-c", PATTERNS_IDLE)
+                rules = {finding["rule"] for finding in self.explain(target)}
+                target.end()
+                self.assertLessEqual(rules, {"sleep", "cpu"})
 
     def test_gil(self):
         found = self.first(self.python(GIL))

@@ -51,7 +51,8 @@ struct language_text {
 	const char *whole_lock;
 	// Reasons for which a task waits until another one takes what it gives.
 	const char *const *sends;
-	// Functions that wait for a free place of a pool; it is enough that a name contains one.
+	// Functions that wait for a free place of a pool; it is enough that a name contains one. Or
+	// "NAME@END": a whole name, and how the path of its source ends.
 	const char *const *pools;
 	// Likewise, that wait for room in a queue, and for what another task computes.
 	const char *const *gives, *const *results;

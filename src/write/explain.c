@@ -90,12 +90,14 @@ static bool is_own(const struct explanation *explanation, const struct module *m
 }
 
 // Adds the program's own functions of the frames from the n-th down to before the i-th, root first.
-// Returns how many; sets *ret_named to the innermost function with a name, if there is one.
+// Returns how many; sets *ret_named to the innermost function with a name, if there is one: to one
+// of a language's own frames rather than to what the interpreter does for it.
 static uint32_t push_own(struct explanation *explanation, const struct stack *stack, uint32_t i,
                          uint32_t n, uint32_t link, const struct line **ret_named)
 {
 	const struct report *report = explanation->report;
 	const size_t first = explanation->n_places;
+	bool has_frame = false;
 
 	for (; n-- > i;) {
 		const uint32_t id = report->profile->location_ids[stack->first + n];
@@ -104,7 +106,9 @@ static uint32_t push_own(struct explanation *explanation, const struct stack *st
 		    report->modules->items[report->profile->locations[id].module];
 		for (uint32_t j = lines->count; j-- > 0;) {
 			const struct line *line = &report->symbols->lines[lines->first + j];
-			*ret_named = line;
+			if (module->kind == MODULE_RUNTIME || !has_frame)
+				*ret_named = line;
+			has_frame = has_frame || module->kind == MODULE_RUNTIME;
 			if (is_own(explanation, module, line))
 				push_place(explanation, line, link);
 		}
@@ -258,8 +262,8 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		       : !wait || !is_child_call(wait)                 ? RULE_PEER
 		       : strcmp(wait->descriptor, WAIT_ANY_CHILD) == 0 ? RULE_IDLE
 		                                                       : RULE_CHILD;
-	case WAIT_KIND_TIMER:
-		return RULE_SLEEP;
+	case WAIT_KIND_TIMER: // with a time limit, Python looks for its child again and again
+		return has(explanation, stack, MARK_CHILD) ? RULE_CHILD : RULE_SLEEP;
 	default:
 		return RULE_IDLE;
 	}

@@ -41,13 +41,24 @@ void stack_marks_deinit(struct stack_marks *marks)
 	*marks = (struct stack_marks){0};
 }
 
-static bool has_mark(const char *name, enum stack_mark mark)
+static bool fits(const struct function *function, const char *pattern)
+{
+	const char *at = strchr(pattern, '@');
+
+	if (!at)
+		return strstr(function->name, pattern);
+	return strncmp(function->name, pattern, (size_t)(at - pattern)) == 0 &&
+	       !function->name[at - pattern] && text_ends_with(function->file, at + 1);
+}
+
+static bool has_mark(const struct function *function, enum stack_mark mark)
 {
 	for (size_t i = 0; language_texts[i]; i++) {
 		const char *const *names;
 		memcpy(&names, (const char *)language_texts[i] + lists[mark], sizeof(names));
-		if (names && text_contains_any(name, names))
-			return true;
+		for (; names && *names; names++)
+			if (fits(function, *names))
+				return true;
 	}
 	return false;
 }
@@ -60,7 +71,7 @@ static uint16_t marks_of(const struct stack_marks *marks, uint32_t function)
 	if (is_known)
 		return *known;
 	for (enum stack_mark mark = 0; mark < N_MARKS; mark++)
-		if (has_mark(marks->symbols->functions[function].name, mark))
+		if (has_mark(&marks->symbols->functions[function], mark))
 			*known |= (uint16_t)(1 << mark);
 	*known |= 1 << N_MARKS;
 	return *known;

@@ -29,6 +29,8 @@ struct activity {
 
 static const struct activity runs_child = {THREAD_SLEEPING,     SYS_poll, "pipe:[7]", "",
                                            "Popen.communicate", ALL_TICKS};
+static const struct activity polls_child = {THREAD_SLEEPING, SYS_nanosleep, "", "",
+                                            "Popen.wait",    ALL_TICKS};
 static const struct activity requests = {
     THREAD_SLEEPING, NO_SYSCALL, "", "select", "net/http.(*persistConn).roundTrip", ALL_TICKS};
 static const struct activity lookup = {
@@ -105,6 +107,7 @@ static const struct {
     {"a name look-up", {{&lookup}}, "!name-lookup"},
     {"a child's output", {{&runs_child}}, "child"},
     {"a child, on a condition", {{&awaits_child}}, "child"},
+    {"a child that is looked for again and again", {{&polls_child}}, "child"},
     {"a server's answer, in Go", {{&requests}}, "peer"},
     {"memory on the disk", {{&swapped}}, "!swap"},
     {"Python's lock", {{&gil}, {&computes}}, "!gil"},

@@ -31,16 +31,29 @@ static const struct wait_rule waits[] = {
 static const char whole_lock[] = "GIL";
 static const char *const locks[] = {whole_lock, NULL};
 
+// Before Python 3.11 names are without their classes.
 static const char *const pools[] = {
     "Semaphore.acquire", // threading
+    "acquire@/threading.py",
     "QueuePool._do_get", // SQLAlchemy
+    "_do_get@/sqlalchemy/pool/impl.py",
     NULL,
 };
 
-static const char *const gives[] = {"Queue.put", NULL};
-static const char *const results[] = {"Future.result", NULL};
+static const char *const gives[] = {"Queue.put", "put@/queue.py", "put@/multiprocessing/queues.py",
+                                    NULL};
+static const char *const results[] = {
+    "Future.result",
+    "result@/concurrent/futures/_base.py",
+    "wait@/concurrent/futures/_base.py",
+    "as_completed@/concurrent/futures/_base.py",
+    "ApplyResult.wait", // multiprocessing.pool
+    "wait@/multiprocessing/pool.py",
+    NULL,
+};
 static const char *const asks_to_collect[] = {"gc_collect_impl", NULL};
-static const char *const children[] = {"Popen.communicate", "Popen.wait", NULL};
+static const char *const children[] = {"Popen.communicate", "Popen.wait",
+                                       "communicate@/subprocess.py", "wait@/subprocess.py", NULL};
 
 static const char *const files[] = {
     "python", "python[23]*", "libpython*", "pypy*", "libpypy*", NULL,
