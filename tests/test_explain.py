@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
 """profiler explain: of programs with one fault each, it names the fault first, and where it is."""
 
+import contextlib
 import glob
 import json
 import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 import harness
 from harness import Run, start_wrap
@@ -158,6 +162,7 @@ while True:
 SERVER = """
 import socket, threading, time
 listener = socket.create_server(("127.0.0.1", 0))
+socket.setdefaulttimeout({limit})
 def serve(client):
     while client.recv(1):
         end = time.thread_time() + 0.001
@@ -172,6 +177,16 @@ for client in clients: client.start()
 handlers = [threading.Thread(target=serve, args=(listener.accept()[0],)) for _ in "ab"]
 for handler in handlers: handler.start()
 print("ready", flush=True)
+"""
+CLIENT = """
+import socket
+server = socket.create_connection(("127.0.0.1", {port}), timeout={limit})
+def ask():
+    server.send(b"x"); server.recv(1)
+def handle():
+    ask(); sum(range(60000))
+print("ready", flush=True)
+while True: handle()
 """
 # All of these in one program, for every Python: a pool, a full queue, a child. Before 3.11 methods have no class, and
 # time.sleep() is select().
@@ -393,9 +408,35 @@ class Explain(harness.TestCase):
         self.assertNotIn("child", {finding["rule"] for finding in self.explain(self.python(BUILD))})
 
     def test_server(self):
-        """A connection that it has accepted is waited for without work."""
-        findings = self.explain(self.python(SERVER))
-        self.assertNotIn("serve", {found.get("function") for found in findings if found["rule"] != "hot"})
+        """A connection that it has accepted is waited for without work, also with a time limit."""
+        for limit in "None", "30":
+            with self.subTest(limit):
+                target = self.python(SERVER.format(limit=limit))
+                findings = self.explain(target)
+                target.end()
+                self.assertNotIn("serve", {found.get("function") for found in findings if found["rule"] != "hot"})
+
+    def test_client(self):
+        """One that it has made is waited for until there is an answer: with a time limit, in poll."""
+        backend = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(backend.close)
+
+        def answer():
+            with contextlib.suppress(OSError):
+                with backend.accept()[0] as connection:
+                    while connection.recv(1):
+                        time.sleep(0.03)
+                        connection.send(b"x")
+
+        for limit in "None", "30":
+            with self.subTest(limit):
+                thread = threading.Thread(target=answer)
+                thread.start()
+                target = self.python(CLIENT.format(port=backend.getsockname()[1], limit=limit))
+                found = self.first(target)
+                target.end()
+                thread.join()
+                self.assertEqual((found["rule"], found["function"]), ("peer", "ask"))
 
     def test_recording(self):
         """A recording is told like the process, as text and as Markdown; its command names the file."""

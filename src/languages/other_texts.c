@@ -131,7 +131,16 @@ static const char *const native_lookups[] = {"getaddrinfo", "gethostbyname", "ge
 static const char *const native_results[] = {"std::__atomic_futex_unsigned", "std::__basic_future",
                                              NULL};
 
-const struct language_text native_text = {.lookups = native_lookups, .results = native_results};
+// They wait for their one connection in whatever way: poll, and what wakes them up as well.
+static const char *const native_answers[] = {
+    "curl_easy_perform",
+    "PQgetResult",
+    "mysql_real_query",
+    NULL,
+};
+
+const struct language_text native_text = {
+    .lookups = native_lookups, .results = native_results, .answers = native_answers};
 
 // --- Those of which only the files are known
 

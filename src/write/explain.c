@@ -212,6 +212,17 @@ static bool is_child_call(const struct wait *wait)
 	return is_call(wait, "wait4") || is_call(wait, "waitid");
 }
 
+// True if it waits, with a time limit, for one connection alone, and the other end has not begun
+// it. Several descriptors, or another socket, may be an event loop's.
+static bool is_one_connection(const struct explanation *explanation, const struct wait *wait)
+{
+	static const char tcp[] = "tcp ";
+
+	return wait && wait->meaning && strncmp(wait->meaning, tcp, strlen(tcp)) == 0 &&
+	       !strstr(wait->meaning, " +") && !wait_kind_has_no_work(WAIT_KIND_SOCKET, wait) &&
+	       !served_ports_have(explanation->served, wait);
+}
+
 static enum rule rule_of(const struct explanation *explanation, const struct sample *sample)
 {
 	const struct profile *profile = explanation->report->profile;
@@ -248,14 +259,15 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		       : has(explanation, stack, MARK_POOL)   ? RULE_POOL
 		       : has(explanation, stack, MARK_CHILD)  ? RULE_CHILD
 		       : has(explanation, stack, MARK_ANSWER) ? RULE_PEER
+		       : is_one_connection(explanation, wait) ? RULE_PEER
 		                                              : RULE_IDLE;
 	case WAIT_KIND_CONDITION:
 		return is_send(explanation, stack, wait)      ? RULE_SEND
 		       : has(explanation, stack, MARK_CHILD)  ? RULE_CHILD
 		       : has(explanation, stack, MARK_LOOKUP) ? RULE_LOOKUP
 		       : has(explanation, stack, MARK_POOL)   ? RULE_POOL
-		       : has(explanation, stack, MARK_RESULT) ? RULE_RESULT
 		       : has(explanation, stack, MARK_ANSWER) ? RULE_PEER
+		       : has(explanation, stack, MARK_RESULT) ? RULE_RESULT
 		                                              : RULE_IDLE;
 	case WAIT_KIND_PIPE:
 		return has(explanation, stack, MARK_CHILD)             ? RULE_CHILD

@@ -51,6 +51,12 @@ static const struct activity sleeps_often = {
 static const struct activity computes = {THREAD_RUNNING, NO_SYSCALL, "", "", "memcpy", 50};
 static const struct activity asks = {
     THREAD_SLEEPING, SYS_recvfrom, "tcp 10.0.0.1:4711 -> 10.0.0.2:5432", "", "recv", ALL_TICKS};
+static const struct activity asks_with_limit = {
+    THREAD_SLEEPING, SYS_poll, "tcp 10.0.0.1:4711 -> 10.0.0.2:5432", "", "poll", ALL_TICKS};
+static const struct activity serves_with_limit = {
+    THREAD_SLEEPING, SYS_poll, "tcp 10.0.0.1:80 -> 10.0.0.2:44711", "", "poll", ALL_TICKS};
+static const struct activity looks_at_some = {
+    THREAD_SLEEPING, SYS_poll, "tcp 10.0.0.1:4711 -> 10.0.0.2:5432 +1", "", "poll", ALL_TICKS};
 static const struct activity asks_itself = {
     THREAD_SLEEPING, SYS_recvfrom, "unix:[1], other end: \"prog\" 100", "", "recv", ALL_TICKS};
 static const struct activity collects = {THREAD_SLEEPING, NO_SYSCALL,        "sema 0x57",
@@ -90,7 +96,7 @@ static void add(struct report_fixture *f, uint32_t thread, const struct activity
 	        ? profile_intern_reason(&f->profile, activity->reason, activity->descriptor)
 	        : profile_intern_wait(&f->profile, activity->syscall, activity->descriptor, "");
 
-	if (activity->syscall == SYS_recvfrom)
+	if (activity->syscall == SYS_recvfrom || strncmp(activity->descriptor, "tcp ", 4) == 0)
 		profile_explain_descriptor(&f->profile, wait, activity->descriptor);
 	report_fixture_wait(f, thread, activity->state, ids, array_size(ids), STACK_COMPLETE,
 	                    activity->state == THREAD_RUNNING ? (uint32_t)WAIT_NONE : wait,
@@ -127,6 +133,9 @@ static const struct {
      "sleep hot"},
     {"sleeps, and computes for some moments", {{&sleeps_often, &computes_some}}, "sleep"},
     {"waits for an answer only", {{&asks}}, "peer"},
+    {"waits for an answer only, with a time limit", {{&asks_with_limit}}, "peer"},
+    {"waits for a request, with a time limit", {{&serves_with_limit}}, ""},
+    {"waits for one of several", {{&looks_at_some}}, ""},
     {"waits for itself, which sleeps", {{&asks_itself}, {&sleeps}}, "sleep"},
     {"a collection is a part of allocating", {{&collects, &computes}}, "hot"},
     {"garbage is collected", {{&marks}, {&computes}}, "!gc hot"},

@@ -39,6 +39,7 @@ static const char *const gives[] = {"BlockingQueue.put", "BlockingDeque.put", NU
 static const char *const results[] = {"FutureTask.get",         "CompletableFuture.get",
                                       "CompletableFuture.join", "ForkJoinTask.get",
                                       "ForkJoinTask.join",      NULL};
+static const char *const answers[] = {"net.http.HttpClientImpl.send", NULL};
 static const char *const children[] = {"ProcessImpl.waitFor", "UNIXProcess.waitFor", NULL};
 
 // The collectors' threads have these names since 9.
@@ -128,6 +129,7 @@ const struct language_text java_text = {
     .pools = pools,
     .gives = gives,
     .results = results,
+    .answers = answers,
     .children = children,
     .collectors = collectors,
     .collects = collects,
