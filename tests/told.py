@@ -78,7 +78,6 @@ class Summary:
     LEFT_OUT = re.compile(r"the filters left out (\d+) of (\d+) samples, ([\d.]+) of ([\d.]+) s")
     WROTE = re.compile(r"wrote (\w+) to (.+)")
     STOPPED = re.compile(r"engine: (\d+) threads stopped \(.+")
-    NEXT = re.compile(r"next: (.+)")
     THREAD = re.compile(
         r'thread (\d+) "(.*)": watched ([\d.]+) s, wall ([\d.]+) s, (\d+) samples, '
         r"sampled cpu ([\d.]+) s(?:, kernel cpu ([\d.]+) s, kernel delay ([\d.]+) s)?"
@@ -119,14 +118,11 @@ class Summary:
         stopped = self._only(self.STOPPED)
         self.stopped = int(stopped[1]) if stopped else 0
         cpu = self._only(self.CPU)
-        self.sampled_cpu_s = float(cpu[1]) if cpu else None
         self.kernel_cpu_s = float(cpu[2]) if cpu else None
         left_out = self._only(self.LEFT_OUT)
         self.left_out = int(left_out[1]) if left_out else 0
         wrote = self._only(self.WROTE)
         self.format, self.where = (wrote[1], wrote[2]) if wrote else (None, None)
-        following = self._only(self.NEXT)
-        self.next_command = following[1] if following else None
 
     def _all(self, pattern):
         return [match for match in map(pattern.fullmatch, self.lines) if match]

@@ -2,8 +2,6 @@
 // error: what went wrong, said where the context is known and printed once, by main.
 #pragma once
 
-#include <stdarg.h>
-
 // The exit statuses of the command, as profiler(1) documents them.
 enum exit_status {
 	EXIT_STATUS_OK = 0,

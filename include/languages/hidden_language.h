@@ -3,8 +3,6 @@
 // would show them.
 #pragma once
 
-#include <stdint.h>
-
 struct modules;
 struct profile;
 struct stack;

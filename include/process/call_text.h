@@ -12,12 +12,11 @@ struct call_memory {
 	void *context;
 };
 
-// Returns a new string, owned by the caller: "futex(0x7f2a10 <lock>, FUTEX_WAIT_PRIVATE, 2)";
+// Returns a new string, owned by the caller: "futex(0x7f2a10, FUTEX_WAIT_PRIVATE, 2)";
 // "read(5 pipe:[4711])"; "poll(pipe:[1] +2, -1)"; "clock_nanosleep(CLOCK_REALTIME, 1.5 s)";
 // "clock_nanosleep(CLOCK_MONOTONIC, 0.38 s left)", from now on.
-// `descriptor`: what the call's descriptor is ("": not known); `symbol`: what lies at the address
-// that it waits for (NULL: not known).
-char *call_text(int number, const uint64_t args[6], const char *descriptor, const char *symbol,
+// `descriptor`: what the call's descriptor is ("": not known).
+char *call_text(int number, const uint64_t args[6], const char *descriptor,
                 const struct call_memory *memory) __attribute__((returns_nonnull));
 
 // Returns the same if the arguments are not known: "futex(...)", "read(pipe:[4711])".

@@ -36,8 +36,8 @@ void guard_opens_files(uint64_t memory_bytes);
 // The signals that end guarded work: block them for what must not be left in the middle.
 void guard_fill_signals(sigset_t *set);
 
-// Abandons the guarded work; returns if there is none.
-void guard_leave(enum guard_end end);
+// Abandons the guarded work as GUARD_MEMORY; returns if there is none.
+void guard_leave_memory(void);
 
 // Describes the end, such as "it was cut short while it was read"; NULL for GUARD_DONE.
 const char *guard_end_text(enum guard_end end);

@@ -3,7 +3,6 @@
 // /proc/PID/net.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

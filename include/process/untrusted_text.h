@@ -4,7 +4,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 enum { UNTRUSTED_COMMAND_BYTES = 4096 };

@@ -3,7 +3,6 @@
 // happened.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -9,7 +9,6 @@
 // why that is right.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

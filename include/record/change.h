@@ -16,7 +16,6 @@
 // keep the share of false alarms among all alarms, and a build that fails wants the former.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct change_stretch {

@@ -7,8 +7,6 @@
 // length, so that a reader can skip types that it does not know. Numbers are varints.
 #pragma once
 
-#include <stdint.h>
-
 #define RECORD_MAGIC "\x89WPROF\r\n"
 enum {
 	RECORD_MAGIC_BYTES = 8,

@@ -2,7 +2,6 @@
 // top_json: writes a window as a JSON object on one line.
 #pragma once
 
-#include <stdint.h>
 #include <stdio.h>
 
 struct recording;

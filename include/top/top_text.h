@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 // Cuts the clean text (text.h) to `width` columns, or fills it with spaces, on the left if `right`.
 // Characters that change the direction of other text, or have no width, become '_'. The caller

@@ -2,8 +2,6 @@
 // diagnose: says why a process cannot be sampled, and what to do about it.
 #pragma once
 
-#include <stdbool.h>
-
 struct error;
 
 // Finds out whether the process that `pid` names (its pid, or the tid of one of its threads) can be

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "agent.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -25,7 +24,6 @@
 #include "process_labels.h"
 #include "process_list.h"
 #include "profile_writer.h"
-#include "push_counts.h"
 #include "pusher.h"
 #include "stayers.h"
 #include "untrusted_file.h"

@@ -4,8 +4,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "cpu_waits.h"
 #include "cpu_limit.h"

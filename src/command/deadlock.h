@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 enum { DEADLOCK_MAX_HOLDERS = 8, DEADLOCK_NONE = -1 };
 

@@ -299,7 +299,7 @@ static char *words_of_call(const struct dump *dump, const struct dump_thread *th
 	_cleanup_free_ char *descriptor = text_clean(text, strlen(text), TEXT_UNLIMITED);
 	if (!sampled || sampled->call.nr != wait->syscall)
 		return call_text_name(wait->syscall, descriptor);
-	return call_text(wait->syscall, sampled->call.args, descriptor, NULL, &memory);
+	return call_text(wait->syscall, sampled->call.args, descriptor, &memory);
 }
 
 // Since when it sleeps, if it has slept since before the tick.

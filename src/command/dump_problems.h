@@ -2,7 +2,6 @@
 // dump_problems: tells in words who holds what, and where deadlocks are.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 

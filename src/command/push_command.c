@@ -2,7 +2,6 @@
 #include "push_command.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "error.h"
 #include "memory.h"

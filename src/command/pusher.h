@@ -3,7 +3,6 @@
 // windows in the spool. The writer waits for it only at the end, and not for long.
 #pragma once
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 struct error;

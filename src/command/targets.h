@@ -2,7 +2,6 @@
 // targets: the processes that a run was asked to sample.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct error;

@@ -2,7 +2,6 @@
 #include "top_command.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -28,7 +28,7 @@ enum argument_kind {
 	ARGUMENT_NUMBER = 1,
 	ARGUMENT_DESCRIPTOR,  // its number, and what it is
 	ARGUMENT_DESCRIPTORS, // a list of them: the first, and how many others there are
-	ARGUMENT_LOCK,        // an address with its symbol
+	ARGUMENT_LOCK,        // an address
 	ARGUMENT_FUTEX,
 	ARGUMENT_MILLISECONDS,
 	ARGUMENT_TIMESPEC, // in memory; left out if there is none
@@ -112,7 +112,7 @@ static const struct call_row rows[] = {
 
 struct call_writer {
 	const uint64_t *args;
-	const char *descriptor, *symbol;
+	const char *descriptor;
 	const struct call_memory *memory;
 };
 
@@ -241,12 +241,6 @@ static char *descriptor_text(const struct call_writer *writer, uint64_t number)
 	                     writer->descriptor);
 }
 
-static char *lock_text(const struct call_writer *writer, uint64_t address)
-{
-	return writer->symbol ? memory_printf("0x%" PRIx64 " <%s>", address, writer->symbol)
-	                      : memory_printf("0x%" PRIx64, address);
-}
-
 static char *process_text(uint64_t value)
 {
 	const int pid = (int)value;
@@ -266,7 +260,7 @@ static char *argument_text(const struct call_writer *writer, unsigned int positi
 	case ARGUMENT_DESCRIPTORS:
 		return memory_strdup(writer->descriptor[0] ? writer->descriptor : "...");
 	case ARGUMENT_LOCK:
-		return lock_text(writer, value);
+		return memory_printf("0x%" PRIx64, value);
 	case ARGUMENT_FUTEX:
 		return futex_text(value);
 	case ARGUMENT_MILLISECONDS:
@@ -306,11 +300,11 @@ static const struct call_row *find_row(int number)
 	return NULL;
 }
 
-char *call_text(int number, const uint64_t args[6], const char *descriptor, const char *symbol,
+char *call_text(int number, const uint64_t args[6], const char *descriptor,
                 const struct call_memory *memory)
 {
 	const struct call_row *row = find_row(number);
-	const struct call_writer writer = {args, descriptor, symbol, memory};
+	const struct call_writer writer = {args, descriptor, memory};
 	_cleanup_free_ char *name = syscall_name(number);
 	char *text = NULL;
 	size_t size;

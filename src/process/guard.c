@@ -249,7 +249,7 @@ static void handle(int number, void (*handler)(int, siginfo_t *, void *), int mo
 
 static void on_no_memory(void)
 {
-	guard_leave(GUARD_MEMORY);
+	guard_leave_memory();
 }
 
 // A fork's child begins without timers, and has the handlers.
@@ -347,10 +347,10 @@ void guard_opens_files(uint64_t memory_bytes)
 	guard.opens_files = true;
 }
 
-void guard_leave(enum guard_end end)
+void guard_leave_memory(void)
 {
 	if (guard.active)
-		siglongjmp(guard.way_out, end);
+		siglongjmp(guard.way_out, GUARD_MEMORY);
 }
 
 const char *guard_end_text(enum guard_end end)

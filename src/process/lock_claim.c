@@ -26,8 +26,7 @@ enum {
 	MUTEX_KIND_BITS = 0x3ff,
 	MUTEX_ROBUST = 0x10,
 	MUTEX_SHARED = 0x80,
-	MUTEX_LOCKED = 1, // values of the futex of a mutex that is not a PI mutex
-	MUTEX_CONTENDED = 2,
+	MUTEX_CONTENDED = 2, // a value of the futex of a mutex that is not a PI mutex
 	MAX_USERS = 1 << 20,
 
 	// Words of struct __pthread_rwlock_arch_t.
@@ -42,7 +41,7 @@ enum {
 	RWLOCK_DRAINED = 2,      // 0 with it: a writer waits for the readers to leave
 
 	WORD_BYTES = 4,
-	TID_MASK = 0x3fffffff, // FUTEX_TID_MASK
+	TID_MASK = FUTEX_TID_MASK,
 };
 
 const char *lock_what_name(enum lock_what what)

@@ -84,13 +84,13 @@ static void build_type(struct otlp *otlp, struct protobuf *to, uint32_t field,
 	put(to, field, &otlp->part);
 }
 
-// An AnyValue of a text, as field `field` of `to`.
-static void put_text_value(struct protobuf *to, uint32_t field, const char *value)
+// The value of a KeyValue: an AnyValue of a text.
+static void put_text_value(struct protobuf *to, const char *value)
 {
 	struct protobuf any = {0};
 
 	protobuf_string(&any, 1, value);
-	protobuf_message(to, field, &any);
+	protobuf_message(to, 2, &any);
 	protobuf_deinit(&any);
 }
 
@@ -98,7 +98,7 @@ static void put_text_value(struct protobuf *to, uint32_t field, const char *valu
 static uint64_t add_attribute(struct otlp *otlp, const char *key, const char *value)
 {
 	protobuf_int(&otlp->message, 1, text(otlp, key));
-	put_text_value(&otlp->message, 2, value);
+	put_text_value(&otlp->message, value);
 	put(&otlp->dictionary, DICTIONARY_ATTRIBUTE, &otlp->message);
 	return ++otlp->n_attributes;
 }
@@ -247,7 +247,7 @@ static void put_resource(struct otlp *otlp, struct protobuf *profiles)
 		                   : strcmp(key, "host") == 0       ? "host.name"
 		                                                    : key;
 		protobuf_string(&otlp->part, 1, name);
-		put_text_value(&otlp->part, 2, labels->items[i].value);
+		put_text_value(&otlp->part, labels->items[i].value);
 		put(&otlp->message, 1, &otlp->part);
 	}
 	put(profiles, 1, &otlp->message);

@@ -2,6 +2,7 @@
 #include "change.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "memory.h"

@@ -3,8 +3,6 @@
 // schemes), D, and Python where Cython or mypyc has made C of it.
 #pragma once
 
-#include <stddef.h>
-
 // Longer names stay as they are.
 #define DEMANGLE_MAX_INPUT_BYTES 4096
 // So do names that would become longer than this: a few hundred bytes can stand for gigabytes.

@@ -704,7 +704,7 @@ static void end_view(struct dwarf_index *index)
 // Leaves the work on the file, where libdw would end the process.
 static __attribute__((noreturn)) void on_no_memory(void)
 {
-	guard_leave(GUARD_MEMORY);
+	guard_leave_memory();
 	_exit(1);
 }
 

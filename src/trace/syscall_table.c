@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
-#include <linux/io_uring.h>
 #include <linux/kvm.h>
 #include <linux/seccomp.h>
 #include <linux/usbdevice_fs.h>

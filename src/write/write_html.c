@@ -9,7 +9,6 @@
 #include "folded_line.h"
 #include "clock.h"
 #include "error.h"
-#include "frame_name.h"
 #include "json.h"
 #include "memory.h"
 #include "page.h"

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		expect(claim.owner == 0 || is_tid(NULL, claim.owner, false));
 		expect(claim.what < N_LOCK_WHATS && lock_what_name(claim.what));
 		expect(!claim.is_certain || claim.owner);
-		free(call_text((int)(look.call.nr & 0x3ff), look.call.args, "", NULL, NULL));
+		free(call_text((int)(look.call.nr & 0x3ff), look.call.args, "", NULL));
 	}
 	_cleanup_free_ char *text = memory_strndup((const char *)input.data, input.left);
 	expect(file_locks_find(text, &wait, pids, array_size(pids)) <= array_size(pids));

@@ -10,7 +10,6 @@
 #include "module.h"
 #include "profile.h"
 #include "python.h"
-#include "python_lines.h"
 #include "resident.h"
 #include "run_stats.h"
 #include "runtimes.h"

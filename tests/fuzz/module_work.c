@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "address_space.h"
-#include "error.h"
 #include "fuzz.h"
 #include "memory.h"
 #include "module.h"

@@ -11,7 +11,6 @@
 // (longjmp) gets wrong of itself is counted apart: its rules describe the place that it goes to.
 // -l: the program has such functions. -g: steps that are guessed, by the frame pointer, are judged
 // as all others; a stack that is marked as cut may be wrong, and is counted apart.
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -405,8 +405,8 @@ static void test_durations(void **state)
 static void test_calls(void **state)
 {
 	const uint64_t args[6] = {5, (uint64_t)-1, 3};
-	_cleanup_free_ char *read = call_text(SYS_read, args, "pipe:[1]", NULL, NULL);
-	_cleanup_free_ char *unknown = call_text(SYS_mmap, args, "", NULL, NULL);
+	_cleanup_free_ char *read = call_text(SYS_read, args, "pipe:[1]", NULL);
+	_cleanup_free_ char *unknown = call_text(SYS_mmap, args, "", NULL);
 	_cleanup_free_ char *name = call_text_name(SYS_futex, "");
 
 	(void)state;

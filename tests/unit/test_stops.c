@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "error.h"
 #include "events.h"
 #include "held_time.h"
 #include "maps.h"

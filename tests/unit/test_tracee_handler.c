@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "error.h"
 #include "events.h"
 #include "held_time.h"
 #include "instants.h"

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "clock.h"
-#include "error.h"
 #include "memory.h"
 #include "profile.pb-c.h"
 #include "protobuf.h"

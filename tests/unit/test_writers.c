@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "error.h"
 #include "memory.h"
 #include "report_fixture.h"
 

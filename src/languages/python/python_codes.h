@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "hash.h"
-#include "python_layout.h"
 
 struct frame_names;
 struct python;

@@ -164,10 +164,10 @@ static const uint8_t *bytes_at(struct walk *walk, uint64_t address, uint8_t *buf
 	return buffer;
 }
 
-static void note_fault(struct walk *walk, enum runtime_fault fault)
+static void note_unreadable(struct walk *walk)
 {
 	if (walk->note->fault == RUNTIME_FAULT_NONE)
-		walk->note->fault = fault;
+		walk->note->fault = RUNTIME_FAULT_UNREADABLE;
 }
 
 static void decode_frame(const struct python_layout *layout, const uint8_t *bytes,
@@ -236,7 +236,7 @@ static void walk_frames(struct walk *walk, uint64_t address)
 			return;
 		}
 		if (!bytes || (address >= walk->unused && address < walk->unused_end)) {
-			note_fault(walk, RUNTIME_FAULT_UNREADABLE);
+			note_unreadable(walk);
 			return;
 		}
 		add_frame(walk, address, bytes);
@@ -277,7 +277,7 @@ static uint64_t walk_cframes(struct walk *walk, uint64_t cframe, uint64_t root)
 			              // them
 		const uint8_t *bytes = bytes_at(walk, cframe, buffer, sizeof(buffer));
 		if (!bytes) {
-			note_fault(walk, RUNTIME_FAULT_UNREADABLE);
+			note_unreadable(walk);
 			return frame;
 		}
 		if (is_first)
@@ -314,7 +314,7 @@ static bool read_state(struct walk *walk, const struct python_thread *thread, ui
 
 	python_pieces_read_blocks(&walk->pieces, blocks, array_size(blocks));
 	if (!blocks[0].is_read)
-		note_fault(walk, RUNTIME_FAULT_UNREADABLE);
+		note_unreadable(walk);
 	if (!blocks[0].is_read || word_at(ret, layout->thread_interp) != thread->interp)
 		return false;
 	if (python_threads_id(python, ret) != thread->thread_id) {
