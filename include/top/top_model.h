@@ -56,7 +56,7 @@ struct top_input {
 
 struct top_share {
 	uint64_t count; // samples
-	uint64_t idle;  // of these, those without work (wait_kind_has_no_work)
+	uint64_t idle;  // of these, those without work (sample_work.h)
 	uint64_t kinds[N_WAIT_KINDS];
 };
 
@@ -118,7 +118,8 @@ struct top_model {
 	size_t n_waits;
 	struct top_node *nodes;
 	size_t n_nodes, nodes_capacity;
-	uint8_t *kinds; // enum wait_kind of each sample that counts
+	uint8_t *kinds; // enum wait_kind of each sample that counts...
+	bool *no_work;  // ...and whether its thread had no work (sample_work.h)
 };
 
 void top_model_init(struct top_model *ret, const struct top_input *input);

@@ -11,6 +11,7 @@
 #include "module.h"
 #include "profile.h"
 #include "sample_kind.h"
+#include "sample_work.h"
 #include "symbolize.h"
 #include "text.h"
 
@@ -88,6 +89,8 @@ static void count(struct nameless *nameless)
 	_cleanup_free_ bool *is_idle =
 	    memory_alloc_zeroed(profile->n_samples + 1, sizeof(*is_idle));
 	bool all_idle = true;
+	struct sample_work *work =
+	    sample_work_create(profile, nameless->modules, nameless->symbols);
 	struct sample_kinds kinds;
 
 	sample_kinds_init(&kinds, profile, nameless->symbols);
@@ -95,11 +98,11 @@ static void count(struct nameless *nameless)
 		const struct sample *sample = &profile->samples[i];
 		if (sample->count == 0)
 			continue;
-		is_idle[i] = wait_kind_has_no_work(sample_kind(&kinds, sample),
-		                                   sample_wait(profile, sample));
+		is_idle[i] = sample_has_no_work(work, sample, sample_kind(&kinds, sample));
 		all_idle &= is_idle[i];
 	}
 	sample_kinds_deinit(&kinds);
+	sample_work_destroy(work);
 	for (size_t i = 0; i < profile->n_samples; i++)
 		if (profile->samples[i].count > 0 && (all_idle || !is_idle[i]))
 			count_sample(nameless, &profile->samples[i]);

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "own_code.h"
 #include "sample_kind.h"
+#include "sample_work.h"
 #include "text.h"
 
 enum { MAX_NAME_BYTES = 64 };
@@ -42,6 +43,7 @@ struct dump_thread *dump_add(struct dump *dump, uint32_t sample)
 
 void dump_find_kinds(struct dump *dump)
 {
+	struct sample_work *work = sample_work_create(dump->profile, dump->modules, dump->symbols);
 	struct sample_kinds kinds;
 
 	sample_kinds_init(&kinds, dump->profile, dump->symbols);
@@ -49,10 +51,10 @@ void dump_find_kinds(struct dump *dump)
 		struct dump_thread *thread = &dump->threads[i];
 		const struct sample *sample = &dump->profile->samples[thread->sample];
 		thread->kind = sample_kind(&kinds, sample);
-		thread->is_idle =
-		    wait_kind_has_no_work(thread->kind, sample_wait(dump->profile, sample));
+		thread->is_idle = sample_has_no_work(work, sample, thread->kind);
 	}
 	sample_kinds_deinit(&kinds);
+	sample_work_destroy(work);
 }
 
 static int rank_of(const struct dump_thread *thread)

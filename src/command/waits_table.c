@@ -10,6 +10,7 @@
 #include "options.h"
 #include "profile.h"
 #include "sample_kind.h"
+#include "sample_work.h"
 #include "selection.h"
 #include "text.h"
 #include "top_layout.h"
@@ -25,6 +26,7 @@ enum { MAX_ROWS = 20, MAX_NAME_BYTES = 64 };
 struct item {
 	uint32_t sample;
 	enum wait_kind kind;
+	bool is_idle;
 	int64_t what; // of a lock, the wait; else the call, whatever its descriptor
 };
 
@@ -93,6 +95,7 @@ static struct item *find_items(const struct report_source *source, const bool *s
 {
 	const struct profile *profile = source->part;
 	struct item *items = memory_alloc_zeroed(profile->n_samples + 1, sizeof(*items));
+	struct sample_work *work = sample_work_create(profile, source->modules, source->symbols);
 	struct sample_kinds kinds;
 	size_t n = 0;
 
@@ -103,9 +106,15 @@ static struct item *find_items(const struct report_source *source, const bool *s
 		const int64_t what = kind == WAIT_KIND_LOCK ? (int64_t)sample->wait
 		                                            : profile->waits[sample->wait].syscall;
 		if (selected[i])
-			items[n++] = (struct item){(uint32_t)i, kind, what};
+			items[n++] = (struct item){
+			    .sample = (uint32_t)i,
+			    .kind = kind,
+			    .is_idle = sample_has_no_work(work, sample, kind),
+			    .what = what,
+			};
 	}
 	sample_kinds_deinit(&kinds);
+	sample_work_destroy(work);
 	if (n > 0)
 		qsort_r(items, n, sizeof(*items), compare_items, profile->samples);
 	*ret_count = n;
@@ -137,7 +146,7 @@ static struct group *find_groups(const struct profile *profile, const struct ite
 		add(profile, items[i].sample, is_new_thread, group);
 		group->kind = items[i].kind;
 		group->is_several |= is_other;
-		group->is_idle = wait_kind_has_no_work(group->kind, sample_wait(profile, sample));
+		group->is_idle = items[i].is_idle;
 	}
 	if (count > 0)
 		qsort(groups, count, sizeof(*groups), compare_groups);

@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "module.h"
 #include "sample_kind.h"
+#include "sample_work.h"
 #include "short_name.h"
 #include "slice.h"
 #include "symbolize.h"
@@ -68,17 +69,25 @@ static void weigh(const struct top_input *input, struct slice *slice)
 static void find_kinds(struct top_model *model)
 {
 	const struct top_input *input = &model->input;
+	struct sample_work *work =
+	    sample_work_create(input->profile, input->modules, input->symbols);
 	struct sample_kinds kinds;
 
 	sample_kinds_init(&kinds, input->profile, input->symbols);
 	model->kinds = memory_alloc_zeroed(input->profile->n_samples + 1, 1);
+	model->no_work =
+	    memory_alloc_zeroed(input->profile->n_samples + 1, sizeof(*model->no_work));
 	for (size_t i = 0; i < input->n_spans; i++) {
 		const uint32_t id = input->spans[i].sample;
-		if (input->spans[i].count > 0)
-			model->kinds[id] =
-			    (uint8_t)sample_kind(&kinds, &input->profile->samples[id]);
+		const struct sample *sample = &input->profile->samples[id];
+		if (input->spans[i].count == 0)
+			continue;
+		const enum wait_kind kind = sample_kind(&kinds, sample);
+		model->kinds[id] = (uint8_t)kind;
+		model->no_work[id] = sample_has_no_work(work, sample, kind);
 	}
 	sample_kinds_deinit(&kinds);
+	sample_work_destroy(work);
 }
 
 // Spans come in the order of time: the last one before the window's end tells what the thread does.
@@ -326,5 +335,6 @@ void top_model_deinit(struct top_model *model)
 	free(model->waits);
 	free(model->nodes);
 	free(model->kinds);
+	free(model->no_work);
 	*model = (struct top_model){0};
 }

@@ -11,7 +11,7 @@
 #include "symbolize.h"
 #include "top_model.h"
 
-enum { LOOKED_AT = 1, OWN = 2, START = 4, LOCK_INNER = 8 };
+enum { LOOKED_AT = 1, OWN = 2, START = 4, WAIT_INNER = 8 };
 
 static bool matches_any(const char *name, const char *const *patterns, size_t n)
 {
@@ -36,8 +36,9 @@ static bool is_start(const char *name)
 	return matches_any(name, starts, array_size(starts));
 }
 
-// What the functions of locks, conditions and cancellable calls call within the C library.
-static bool is_lock_inner(const char *name)
+// What the functions of locks, conditions and cancellable calls call within the C library, and
+// those of Go's library that wait within its runtime.
+static bool is_wait_inner(const char *name)
 {
 	static const char *const inner[] = {
 	    "futex_*",
@@ -56,6 +57,10 @@ static bool is_lock_inner(const char *name)
 	    "__new_sem_wait_slow*",
 	    "__syscall_cancel*",
 	    "__internal_syscall_cancel",
+	    "runtime.*",
+	    "internal/poll.*",
+	    "internal/runtime/*",
+	    "internal/sync.*",
 	};
 
 	return matches_any(name, inner, array_size(inner));
@@ -72,8 +77,8 @@ static void look_at(struct top_owned *owned, uint32_t index, const struct module
 		owned->bits |= OWN;
 	else if (function && is_start(function->name))
 		owned->bits |= START;
-	else if (function && is_lock_inner(function->name))
-		owned->bits |= LOCK_INNER;
+	else if (function && is_wait_inner(function->name))
+		owned->bits |= WAIT_INNER;
 }
 
 static void fit(struct top_owned **owned, size_t *n, size_t *capacity, size_t need)
@@ -140,16 +145,17 @@ uint32_t top_module_of(const struct top_input *input, uint32_t id)
 	return owned && owned->bits ? owned->module : TOP_NONE;
 }
 
-// Without the functions that start a thread and those that a lock is made of. Returns how many
-// frames are left.
+// Without the functions that start a thread and those that a wait is made of, unless there are no
+// others. Returns how many frames are left.
 static size_t fold_ends(const struct top_input *input, uint32_t *ids, uint32_t *lines, size_t n)
 {
 	size_t first = 0;
 
 	while (n > 1 && is(input, ids[n - 1], START))
 		n--;
-	while (first + 1 < n && is(input, ids[first], LOCK_INNER))
+	while (first < n && is(input, ids[first], WAIT_INNER))
 		first++;
+	first = first < n ? first : 0;
 	memmove(ids, ids + first, (n - first) * sizeof(*ids));
 	memmove(lines, lines + first, (n - first) * sizeof(*lines));
 	return n - first;

@@ -55,14 +55,18 @@ static void set_number(struct top_row *row, int column, double number, int digit
 	row->cells[column] = memory_printf("%.*f", digits, number);
 }
 
-// The kinds that wait for something particular other than a lock.
+// Waits of threads with work for something other than a lock.
 static uint64_t io_of(const struct top_share *share)
 {
-	const uint64_t idle_sockets = share->idle - share->kinds[WAIT_KIND_CONDITION] -
-	                              share->kinds[WAIT_KIND_EVENT] - share->kinds[WAIT_KIND_TIMER];
+	static const enum wait_kind kinds[] = {
+	    WAIT_KIND_CONDITION, WAIT_KIND_FILE,  WAIT_KIND_SOCKET,
+	    WAIT_KIND_EVENT,     WAIT_KIND_TIMER, WAIT_KIND_PIPE,
+	};
+	uint64_t n = 0;
 
-	return share->kinds[WAIT_KIND_FILE] + share->kinds[WAIT_KIND_PIPE] +
-	       share->kinds[WAIT_KIND_SOCKET] - idle_sockets;
+	for (size_t i = 0; i < array_size(kinds); i++)
+		n += share->kinds[kinds[i]];
+	return n - share->idle;
 }
 
 static uint64_t idle_of(const struct top_share *share)
@@ -124,11 +128,7 @@ static void add_thread(struct top_table *table, const struct top_model *model,
 
 static bool is_idle(const struct top_model *model, const struct top_thread *thread)
 {
-	const struct profile *profile = model->input.profile;
-
-	return thread->never_woke && !thread->ended &&
-	       wait_kind_has_no_work(thread->now,
-	                             sample_wait(profile, &profile->samples[thread->sample]));
+	return thread->never_woke && !thread->ended && model->no_work[thread->sample];
 }
 
 static char *hidden_note(size_t n_idle, size_t n_ended, bool is_screen)

@@ -12,27 +12,18 @@ static inline bool top_is_selected(const struct top_input *input, const struct s
 	return span->count > 0 && (!input->selected || input->selected[span->sample]);
 }
 
-// True if the thread had no work in that sample.
-static inline bool top_has_no_work(const struct top_model *model, size_t id)
-{
-	const struct profile *profile = model->input.profile;
-
-	return wait_kind_has_no_work((enum wait_kind)model->kinds[id],
-	                             sample_wait(profile, &profile->samples[id]));
-}
-
 static inline void top_add_share(struct top_share *share, const struct top_model *model, size_t id,
                                  uint64_t count)
 {
 	share->count += count;
-	share->idle += top_has_no_work(model, id) ? count : 0;
+	share->idle += model->no_work[id] ? count : 0;
 	share->kinds[model->kinds[id]] += count;
 }
 
 // True if the sample has a share in the functions, the tree and the waits.
 static inline bool top_counts(const struct top_model *model, const struct sample *sums, size_t id)
 {
-	return sums[id].count > 0 && !(model->hides_idle && top_has_no_work(model, id));
+	return sums[id].count > 0 && !(model->hides_idle && model->no_work[id]);
 }
 
 // Sets model->waits from the window's sums, of which there is one for each sample.

@@ -7,6 +7,7 @@
 #include "frame_table.h"
 #include "memory.h"
 #include "sample_kind.h"
+#include "sample_work.h"
 #include "timeline.h"
 #include "writer.h"
 
@@ -20,6 +21,7 @@ struct adding {
 	size_t n_frames, frames_capacity;
 	struct place *places; // by sample
 	struct sample_kinds kinds;
+	struct sample_work *work;
 };
 
 struct place {
@@ -42,10 +44,12 @@ bool page_kind_is_idle(uint8_t kind)
 static uint8_t kind_of(const struct adding *adding, const struct sample *sample)
 {
 	const enum wait_kind kind = sample_kind(&adding->kinds, sample);
-	const struct wait *wait = sample_wait(adding->report->profile, sample);
+	const bool has_no_work = sample_has_no_work(adding->work, sample, kind);
 
-	return kind == WAIT_KIND_SOCKET && wait_kind_has_no_work(kind, wait) ? PAGE_KIND_CLIENT
-	                                                                     : kind;
+	if (kind == WAIT_KIND_SOCKET && has_no_work)
+		return PAGE_KIND_CLIENT;
+	// A task waits for an answer, which another one reads.
+	return kind == WAIT_KIND_CONDITION && !has_no_work ? WAIT_KIND_SOCKET : (uint8_t)kind;
 }
 
 enum weight_class page_class_of(uint8_t kind)
@@ -302,8 +306,10 @@ void page_add(struct page *page, const struct report *report, bool is_base)
 	adding.places = memory_alloc_zeroed(report->profile->n_samples + 1, sizeof(*adding.places));
 	frame_table_init(&adding.table, report);
 	sample_kinds_init(&adding.kinds, report->profile, report->symbols);
+	adding.work = sample_work_create(report->profile, report->modules, report->symbols);
 	for (size_t i = 0; i < n_threads; i++)
 		add_thread(&adding, &threads[i], is_base);
+	sample_work_destroy(adding.work);
 	sample_kinds_deinit(&adding.kinds);
 	frame_table_deinit(&adding.table);
 	free(adding.frames);

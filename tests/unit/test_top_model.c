@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// top_model: samples count as the kernel's clocks say, where those are known.
+// top_model: samples count as the kernel's clocks say, where those are known; where a thread is.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -11,6 +13,7 @@
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
+#include "report_fixture.h"
 #include "symbolize.h"
 #include "top_model.h"
 #include "top_own.h"
@@ -79,9 +82,63 @@ static void test_weights(void **state)
 	assert_in_range(share.count, 79, 81);
 }
 
+// Where a goroutine waits whose functions, leaf first, have that source.
+static char *where(const char *functions, const char *file)
+{
+	struct report_fixture f;
+	struct top_own own = {0};
+	uint32_t ids[16];
+	size_t n = 0;
+	char *save = NULL;
+	_cleanup_free_ char *text = memory_strdup(functions);
+
+	report_fixture_init(&f);
+	for (char *name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+		const struct fixture_line line = {report_fixture_function(&f, name, name, file), 7};
+		ids[n] = report_fixture_location(&f, 1, 0x10 * n, &line, 1);
+		n++;
+	}
+	const uint32_t thread = report_fixture_thread(&f, 1, "t");
+	report_fixture_sample(&f, thread, THREAD_SLEEPING, ids, n, STACK_COMPLETE, 1);
+	top_own_update(&own, &f.profile, &f.modules, &f.symbols);
+	const struct top_model model = {
+	    .input = {
+	        .profile = &f.profile, .modules = &f.modules, .symbols = &f.symbols, .own = &own}};
+	char *ret = top_where(&model, 0);
+	top_own_deinit(&own);
+	report_fixture_deinit(&f);
+	return ret;
+}
+
+// In a table a goroutine stands where it has called the runtime, not within that.
+static void test_where(void **state)
+{
+	static const struct {
+		const char *functions, *expected;
+	} rows[] = {
+	    {"runtime.gopark internal/poll.(*FD).Read net.(*netFD).Read net.(*conn).Read "
+	     "net/http.(*persistConn).readLoop runtime.goexit",
+	     "net.(*netFD).Read (x.go:7)"},
+	    {"runtime.gopark runtime.selectgo net/http.(*persistConn).writeLoop runtime.goexit",
+	     "net/http.(*persistConn).writeLoop (x.go:7)"},
+	    {"runtime.gopark net.(*conn).Read main.load main.main runtime.main runtime.goexit",
+	     "main.load (x.go:7)"},
+	    {"runtime.futex runtime.stopm runtime.mcall", "runtime.futex (x.go:7)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(rows); i++) {
+		_cleanup_free_ char *place = where(rows[i].functions, "/src/x.go");
+		assert_string_equal(place, rows[i].expected);
+	}
+}
+
 int main(void)
 {
-	static const struct CMUnitTest tests[] = {cmocka_unit_test(test_weights)};
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_weights),
+	    cmocka_unit_test(test_where),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

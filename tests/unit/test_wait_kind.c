@@ -13,6 +13,7 @@
 #include "memory.h"
 #include "report_fixture.h"
 #include "sample_kind.h"
+#include "sample_work.h"
 
 struct row {
 	const char *kind;
@@ -261,13 +262,63 @@ static void test_no_work(void **state)
 	assert_false(wait_kind_has_no_work(WAIT_KIND_SOCKET, NULL));
 }
 
+// A task of Go, by its functions, leaf first: each is of the program's file and has that source.
+static bool task_has_no_work(const char *functions, const char *reason, const char *descriptor)
+{
+	struct report_fixture f;
+	struct sample_kinds kinds;
+	uint32_t ids[16];
+	size_t n = 0;
+	char *save = NULL;
+	_cleanup_free_ char *text = memory_strdup(functions);
+
+	report_fixture_init(&f);
+	const uint32_t thread = report_fixture_thread(&f, 1, "t");
+	for (char *name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+		const struct fixture_line line = {
+		    report_fixture_function(&f, name, name, "/src/x.go"), 1};
+		ids[n] = report_fixture_location(&f, 1, 0x10 * n, &line, 1);
+		n++;
+	}
+	const uint32_t wait = profile_intern_reason(&f.profile, reason, descriptor);
+	report_fixture_wait(&f, thread, THREAD_SLEEPING, ids, n, STACK_COMPLETE, wait, 1);
+	sample_kinds_init(&kinds, &f.profile, &f.symbols);
+	struct sample_work *work = sample_work_create(&f.profile, &f.modules, &f.symbols);
+	const struct sample *sample = &f.profile.samples[0];
+	const bool has_no_work = sample_has_no_work(work, sample, sample_kind(&kinds, sample));
+	sample_work_destroy(work);
+	sample_kinds_deinit(&kinds);
+	report_fixture_deinit(&f);
+	return has_no_work;
+}
+
+// A connection that is kept open is idle. Who has asked waits for the goroutine that reads it.
+static void test_work_of_tasks(void **state)
+{
+	static const char client[] = "tcp 127.0.0.1:40000 -> 127.0.0.1:5432";
+
+	(void)state;
+	assert_true(task_has_no_work("runtime.gopark net.(*conn).Read "
+	                             "net/http.(*persistConn).readLoop runtime.goexit",
+	                             "IO wait", client));
+	assert_false(task_has_no_work("runtime.gopark net.(*conn).Read "
+	                              "github.com/lib/pq.(*conn).recv main.load",
+	                              "IO wait", client));
+	assert_false(task_has_no_work("runtime.gopark runtime.selectgo "
+	                              "net/http.(*persistConn).roundTrip main.fetch",
+	                              "select", ""));
+	assert_false(task_has_no_work("runtime.gopark runtime.selectgo "
+	                              "net.(*Resolver).lookupIPAddr main.fetch",
+	                              "select", ""));
+	assert_true(task_has_no_work("runtime.gopark runtime.selectgo main.work", "select", ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_table),
-	    cmocka_unit_test(test_inlined),
-	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_no_work),
+	    cmocka_unit_test(test_table),         cmocka_unit_test(test_inlined),
+	    cmocka_unit_test(test_names),         cmocka_unit_test(test_no_work),
+	    cmocka_unit_test(test_work_of_tasks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
