@@ -50,6 +50,31 @@ class Verbs(harness.TestCase):
         with open(self.run_verb("view", "-q", "a.wprof").strip(), encoding="utf-8") as page:
             self.assertIn("<!doctype html>", page.readline())
 
+    def test_closed_pipe(self):
+        """What reads a text may end before it, as head does: nothing is said. A profile is then lost."""
+        self.record()
+        live = self.target.pid
+        for args in (
+            ("dump", live), ("dump", "--json", live), ("explain", "-q", "-d", "0.5", live), ("top", "-n", "1", live),
+            ("report", "-q", "a.wprof"), ("explain", "-q", "a.wprof"), ("dump", "--at=0.2", "a.wprof"),
+        ):  # fmt: skip
+            with self.subTest(args=args):
+                self.assertEqual(self.run_unread(args), (141, ""))
+        status, words = self.run_unread(("-q", "-p", live, "-d", "0.5"))
+        self.assertEqual(status, 3)
+        self.assertIn("cannot write stdout: the pipe is closed", words)
+
+    def run_unread(self, args):
+        """Runs with a pipe that nobody reads. Returns the status, as a shell has it, and what is said."""
+        reader, pipe = os.pipe()
+        os.close(reader)
+        with os.fdopen(pipe, "wb") as stdout:
+            done = subprocess.run(
+                [PROFILER, *map(str, args)], cwd=self.here, stdout=stdout, stderr=subprocess.PIPE, text=True,
+                check=False, timeout=harness.RUN_TIMEOUT_S,
+            )  # fmt: skip
+        return (128 - done.returncode if done.returncode < 0 else done.returncode), done.stderr
+
     def test_push(self):
         self.run_verb("-q", "-p", self.target.pid, "-d", "0.5", "-o", "x.pb.gz")
         server = Server()

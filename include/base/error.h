@@ -14,6 +14,7 @@ enum exit_status {
 	EXIT_STATUS_UNSURE = 11,   // likewise: the recordings are too short to tell
 	EXIT_STATUS_CANNOT_RUN = 126,
 	EXIT_STATUS_NOT_FOUND = 127,
+	EXIT_STATUS_UNREAD = 141, // who reads a text has ended; as if SIGPIPE had killed us
 };
 
 struct error;

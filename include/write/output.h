@@ -28,6 +28,10 @@ struct error *output_open(const char *path, bool binary, struct output **ret);
 // there; NULL: neither.
 struct error *output_check_directory(const char *path);
 
+// Says that it is a text for people, such as a dump: if a pipe's reader has ended, as head(1) does,
+// nothing is lost, and the error is EXIT_STATUS_UNREAD.
+void output_set_text(struct output *output);
+
 // Returns the stream to write to, owned by the output. Fully buffered.
 FILE *output_stream(struct output *output);
 

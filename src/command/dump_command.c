@@ -298,7 +298,11 @@ static struct error *open_run(struct dump_run *run)
 	const struct options *options = run->options;
 	struct error *error = options_debug_sources(options, &run->sources);
 
-	return error ? error : output_open(options->output ?: "-", false, &run->output);
+	if (!error)
+		error = output_open(options->output ?: "-", false, &run->output);
+	if (!error)
+		output_set_text(run->output);
+	return error;
 }
 
 static int close_run(struct dump_run *run, struct error *error)

@@ -29,6 +29,7 @@
 #include "summary.h"
 #include "supervise.h"
 #include "symbolize.h"
+#include "verb.h"
 #include "view.h"
 #include "windows.h"
 #include "write_report.h"
@@ -76,7 +77,10 @@ static struct error *open_output(struct writing_run *run)
 	}
 	if (!path && options->pid)
 		path = "-"; // as in profiler -p PID | flamegraph.pl; a command's stdout is its own
-	return output_open(path, options->writer->binary, &run->output);
+	struct error *error = output_open(path, options->writer->binary, &run->output);
+	if (!error && options->verb->id == VERB_EXPLAIN)
+		output_set_text(run->output);
+	return error;
 }
 
 // Where a wrapped command's profile goes when nobody said where.

@@ -35,6 +35,7 @@ struct output {
 	int n_links;     // links followed on the way to it
 	bool nameless;   // the file has no name until it is finished
 	bool published;  // it is in its place before
+	bool is_text;    // output_set_text
 	char *temporary; // its name until it is finished; NULL: it has none
 	int fd;
 	int write_errno; // of the first write that failed; 0: none has
@@ -60,7 +61,9 @@ static struct error *refuse_errno(const struct output *output, int number)
 	case EDQUOT:
 		return refuse(output, "there is no space left on its disk");
 	case EPIPE:
-		return refuse(output, "the pipe is closed at its other end");
+		return output->is_text
+		           ? error_create(EXIT_STATUS_UNREAD, "%s is not read", output->name)
+		           : refuse(output, "the pipe is closed at its other end");
 	case EBADF:
 		return refuse(output, "it is closed");
 	default:
@@ -534,6 +537,11 @@ static void set_name(struct output *output, const char *path)
 	free(output->base);
 	output->name = memory_strdup(path);
 	output->base = memory_strdup(path);
+}
+
+void output_set_text(struct output *output)
+{
+	output->is_text = true;
 }
 
 int output_fd(const struct output *output)
