@@ -36,7 +36,12 @@ static size_t operator_length(const char *name, const char *text)
 		return length + 2;
 	if (text[length] == ' ') // a conversion, new, delete or a literal's
 		return length + strcspn(text + length, "(<");
-	return length + strspn(text + length, "<>=!+-*/%^&|~,");
+	const size_t first = length;
+	// Template arguments follow without a space, but where the operator ends with '<'.
+	while (text[length] && strchr("<>=!+-*/%^&|~,", text[length]) &&
+	       !(length > first && text[length] == '<' && text[length - 1] != '<'))
+		length++;
+	return length;
 }
 
 // Returns the bracket that ends what the bracket at `text` begins, or 0: it begins nothing.
@@ -137,6 +142,8 @@ static bool drop_parameters(char *name)
 			return false;
 		if (!end)
 			continue;
+		if (begins(end, " const::"))
+			end += strlen(" const");
 		// Not so "(anonymous namespace)::f", a lambda's "{lambda()#1}" and Go's "(*conn)".
 		const bool follows =
 		    text > name && (is_word(text[-1]) || strchr(after_operator, text[-1]));
