@@ -179,6 +179,15 @@ class Waits(harness.TestCase):
         self.assertNotEqual(guard["waits_for"]["certainty"], "read")
         self.assertEqual(told["deadlocks"], [])
 
+    def test_long_names(self):
+        """Without their template arguments, unless all is asked for."""
+        target = self.start_fixture("cxx-O0", "virtual")
+        whole = [frame["name"] for thread in dump(target)["threads"] for frame in thread["frames"]]
+        long_one = next(name for name in whole if "_M_invoke" in name)
+        self.assertGreater(len(long_one), 44)
+        self.assertIn("\n    std::_Function_handler::_M_invoke  ", dump_text(target))
+        self.assertIn(f"\n    {long_one}  ", dump_text(target, "--all-frames"))
+
     def test_rust(self):
         """Rust's locks name nobody: holders are inferred, if at all, and no deadlock is claimed."""
         target = self.start_waiting("locks_rust")

@@ -11,6 +11,7 @@
 #include "frame_name.h"
 #include "language_text.h"
 #include "memory.h"
+#include "short_name.h"
 #include "summary.h"
 #include "text.h"
 #include "time_point.h"
@@ -34,6 +35,7 @@ struct text_frame {
 struct text_stack {
 	struct text_frame *frames;
 	size_t count, capacity;
+	bool whole_names;
 	char *last_module; // that was shown
 };
 
@@ -51,6 +53,13 @@ static bool is_root(const char *name)
 	return strncmp(name, "__libc_start_main", strlen("__libc_start_main")) == 0;
 }
 
+// Names of C++ with their template arguments may take many lines.
+static char *name_of(const struct text_stack *stack, const char *name)
+{
+	return stack->whole_names || strlen(name) <= MAX_NAME_COLUMN ? memory_strdup(name)
+	                                                             : short_name(name);
+}
+
 static void add_frame(void *context, const struct dump_frame *frame)
 {
 	struct text_stack *stack = context;
@@ -62,7 +71,7 @@ static void add_frame(void *context, const struct dump_frame *frame)
 	const bool has_file = frame->file[0] != '\0';
 
 	*array_push(stack->frames, stack->count, stack->capacity) = (struct text_frame){
-	    .name = memory_strdup(frame->name),
+	    .name = name_of(stack, frame->name),
 	    .place =
 	        memory_printf("%s%s%s%s%s", has_file ? text_base_name(frame->file) : "",
 	                      has_file && line ? line : "", frame->is_inlined ? " (inlined)" : "",
@@ -116,7 +125,7 @@ static void put_roots(const struct text_stack *stack, size_t first, FILE *stream
 
 static void put_stack(const struct dump *dump, uint32_t sample, bool all_frames, FILE *stream)
 {
-	struct text_stack stack = {0};
+	struct text_stack stack = {.whole_names = all_frames};
 
 	dump_frames(dump, sample, add_frame, &stack);
 	size_t n = stack.count;
@@ -246,11 +255,12 @@ static void put_times(const struct dump *dump, const struct group *group, FILE *
 	}
 	if (group->count <= MAX_SHOWN_TIMES || most_ns < 0)
 		return;
+	char most[CALL_TEXT_DURATION_SIZE];
 	call_text_duration(least_ns, text);
-	fprintf(stream, ", %s to ", text);
-	call_text_duration(most_ns, text);
-	fputs(text, stream);
-	fputs(has_tasks(dump, group) ? " or more" : "", stream);
+	call_text_duration(most_ns, most);
+	const bool is_one = strcmp(text, most) == 0;
+	fprintf(stream, ", %s%s%s%s", is_one ? "" : text, is_one ? "" : " to ", most,
+	        has_tasks(dump, group) ? " or more" : "");
 }
 
 // The call of all of them; of different ones only its name.
