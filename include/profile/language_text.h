@@ -59,6 +59,9 @@ struct language_text {
 	// Likewise, of the garbage collector, or that wait for it; that allocate, in so far as they
 	// are seen; and with which a program has its garbage collected at once.
 	const char *const *collects, *const *allocates, *const *asks_to_collect;
+	// Of the first, those that look at all memory, not just at what is new; and those that do
+	// so only while a CPU has nothing else to do for the program.
+	const char *const *collects_all, *const *collects_spare;
 	// How the names of threads begin that do nothing but collect garbage.
 	const char *const *collectors;
 	// Likewise, that look up the address of a host.

@@ -28,6 +28,12 @@ static const char *const javascript_collects[] = {
     "v8::internal::PointersUpdating",
     NULL,
 };
+static const char *const javascript_collects_all[] = {
+    "v8::internal::ConcurrentMarking",
+    "v8::internal::IncrementalMarking",
+    "v8::internal::MarkCompact",
+    NULL,
+};
 static const char *const javascript_allocates[] = {
     "v8::internal::Heap::CollectGarbage",
     "v8::internal::Runtime_AllocateIn",
@@ -96,6 +102,7 @@ static char *javascript_shorten(const char *name)
 
 const struct language_text javascript_text = {
     .collects = javascript_collects,
+    .collects_all = javascript_collects_all,
     .allocates = javascript_allocates,
     .files = javascript_files,
     .inner = javascript_inner,

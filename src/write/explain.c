@@ -46,6 +46,7 @@ const struct explain_rule explain_rules[N_RULES] = {
     [RULE_CPU] = {"cpu", "is ready, but waits for a CPU", 20, true, "--state=runnable"},
     [RULE_GIL] = {"gil", "waits for the interpreter's lock (the GIL)", 20, true, "--blame"},
     [RULE_COLLECT] = {"gc", "garbage collection", 25, true, "--on-cpu"},
+    [RULE_COLLECT_YOUNG] = {"gc", "garbage collection", 25, false, "--on-cpu"},
     [RULE_LOCK] = {"lock", "waits for a lock", 10, true, "--blame"},
     [RULE_SWAP] = {"swap", "waits for its own memory to be read from disk", 5, true, "--off-cpu"},
     [RULE_FILE] = {"file", "waits for a disk", 10, false, "--off-cpu --syscalls"},
@@ -591,7 +592,7 @@ static double least_thread_ns(const struct explanation *explanation, enum rule r
 
 double explain_whole_ns(const struct explanation *explanation, enum rule rule)
 {
-	if (rule == RULE_COLLECT)
+	if (explain_is_garbage(rule))
 		return explanation->cpu_ns;
 	return explanation->active_ns +
 	       (rule == RULE_SLEEP || explain_is_last(rule) ? explanation->sleep_ns : 0) +
@@ -609,7 +610,7 @@ static double least_ns(const struct explanation *explanation, enum rule rule)
 
 	// While a lock changes hands, threads seem to wait for each other for a moment.
 	const double ns = share_ns > thread_ns ? share_ns : thread_ns;
-	if (explain_rules[rule].is_fault || rule == RULE_HOT)
+	if (explain_rules[rule].is_fault || rule == RULE_HOT || rule == RULE_COLLECT_YOUNG)
 		return ns;
 	const double most_ns = MOST_OF_ALL_PERCENT * whole_ns / 100;
 	const double little_ns =
@@ -682,7 +683,7 @@ static bool is_told(const struct explanation *explanation, enum rule rule)
 static void find_garbage(struct explanation *explanation, size_t first, size_t end)
 {
 	struct finding finding = {
-	    .rule = RULE_COLLECT, .row = first, .ns = explanation->collect_ns};
+	    .rule = garbage_rule(explanation), .row = first, .ns = explanation->collect_ns};
 	double all_ns = 0;
 
 	if (explanation->collect_ns <= 0 ||

@@ -29,6 +29,7 @@ enum rule {
 	RULE_CPU,
 	RULE_GIL,
 	RULE_COLLECT,
+	RULE_COLLECT_YOUNG, // of findings: RULE_COLLECT that is no fault
 	RULE_LOCK,
 	RULE_SWAP,
 	RULE_FILE,
@@ -106,11 +107,19 @@ struct explanation {
 	double only_ns;           // RULE_RESULT and those after it: not active
 	double cpu_ns;            // computing
 	double collect_ns;        // of that, collecting garbage: RULE_COLLECT
+	double collect_all_ns;    // of that, looking at all memory
+	double collect_spare_ns;  // of collect_ns, on CPUs that nothing else of the program needs
 	double send_ns[N_RULES];  // RULE_SEND, RULE_POOL and RULE_RESULT
 	bool machine_is_busy;     // it waits for CPUs that other processes use, which is no finding
 	struct finding findings[MAX_FINDINGS];
 	size_t n_findings;
 };
+
+// True if it tells of collecting garbage.
+static inline bool explain_is_garbage(enum rule rule)
+{
+	return rule == RULE_COLLECT || rule == RULE_COLLECT_YOUNG;
+}
 
 // Explains the report, which is borrowed. explain_free must follow.
 void explain_make(const struct report *report, struct explanation *ret);

@@ -11,6 +11,10 @@
 #include "text.h"
 #include "writer.h"
 
+// Of the CPU time: that much is a fault if it is spent on looking at all memory, not just at what
+// is new. Any program that allocates has the other.
+enum { LEAST_ALL_PERCENT = 20 };
+
 static bool has(const struct explanation *explanation, const struct sample *sample,
                 enum stack_mark mark)
 {
@@ -43,6 +47,29 @@ bool garbage_is_collected(const struct explanation *explanation, const struct sa
 	       has(explanation, sample, MARK_COLLECT);
 }
 
+enum rule garbage_rule(const struct explanation *explanation)
+{
+	const double needed_ns = explanation->cpu_ns - explanation->collect_spare_ns;
+
+	return explanation->collect_all_ns * 100 >= LEAST_ALL_PERCENT * needed_ns
+	           ? RULE_COLLECT
+	           : RULE_COLLECT_YOUNG;
+}
+
+// Adds a sample that collects.
+static void add(struct explanation *explanation, const struct sample *sample)
+{
+	const double ns = (double)sample->wall_ns;
+	const bool is_spare = has(explanation, sample, MARK_COLLECT_SPARE);
+
+	explanation->collect_ns += ns;
+	if (is_spare)
+		explanation->collect_spare_ns += ns;
+	else if (has(explanation, sample, MARK_COLLECT_ALL) ||
+	         is_labelled(explanation->report->profile, sample))
+		explanation->collect_all_ns += ns;
+}
+
 bool garbage_is_made(const struct explanation *explanation, const struct sample *sample)
 {
 	return has(explanation, sample, MARK_ALLOCATE) ||
@@ -66,7 +93,8 @@ void garbage_find(struct explanation *explanation, uint8_t *rules)
 		if (!explain_is_selected(explanation, i) || sample->state != THREAD_RUNNING)
 			continue;
 		explanation->cpu_ns += (double)sample->wall_ns;
-		explanation->collect_ns += rules[i] == RULE_COLLECT ? (double)sample->wall_ns : 0;
+		if (rules[i] == RULE_COLLECT)
+			add(explanation, sample);
 	}
 	if (explanation->collect_ns * 100 >=
 	    explain_rules[RULE_COLLECT].least_percent * explanation->cpu_ns)

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct explanation;
+#include "explain.h"
+
 struct sample;
 
 // True if the sample, of a thread that computes, collects garbage.
@@ -17,6 +18,10 @@ bool garbage_is_made(const struct explanation *explanation, const struct sample 
 
 // Returns how, a part of a sentence.
 const char *garbage_made_text(const struct explanation *explanation, const struct sample *sample);
+
+// Returns how that is told: a fault is a collector that has to look at all memory again and again,
+// in time that the program needs. garbage_find comes first.
+enum rule garbage_rule(const struct explanation *explanation);
 
 // Adds up what collects (`rules`: of each sample). If it is little, it is a part of computing, and
 // its rules are made so.

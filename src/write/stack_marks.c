@@ -20,6 +20,8 @@ static const size_t lists[N_MARKS] = {
     [MARK_GIVE] = offsetof(struct language_text, gives),
     [MARK_RESULT] = offsetof(struct language_text, results),
     [MARK_COLLECT] = offsetof(struct language_text, collects),
+    [MARK_COLLECT_ALL] = offsetof(struct language_text, collects_all),
+    [MARK_COLLECT_SPARE] = offsetof(struct language_text, collects_spare),
     [MARK_ALLOCATE] = offsetof(struct language_text, allocates),
     [MARK_ASK_COLLECT] = offsetof(struct language_text, asks_to_collect),
 };

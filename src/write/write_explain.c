@@ -89,7 +89,7 @@ static char *sentence(const struct explanation *explanation, const struct findin
 	const struct place *places = explain_places(explanation, finding->row);
 	const char *does = explain_rules[finding->rule].does;
 
-	if (finding->rule == RULE_COLLECT)
+	if (explain_is_garbage(finding->rule))
 		return garbage_text(explanation, finding, "");
 	const char *why = explanation->strings.items[explanation->rows[finding->row].why];
 	if (finding->rule == RULE_CPU)
@@ -112,7 +112,7 @@ static char *told(const struct explanation *explanation, const struct finding *f
 {
 	_cleanup_free_ char *text = sentence(explanation, finding);
 
-	if (finding->rule == RULE_COLLECT) {
+	if (explain_is_garbage(finding->rule)) {
 		_cleanup_free_ char *begin =
 		    memory_printf("%s%d %%%s of the CPU time is ", mark,
 		                  percent(finding->ns, explanation->cpu_ns), mark);

@@ -63,6 +63,10 @@ static const struct activity collects = {THREAD_SLEEPING, NO_SYSCALL,        "se
                                          "semacquire",    "runtime.gcStart", 150};
 static const struct activity marks = {THREAD_RUNNING,           NO_SYSCALL, "", "",
                                       "runtime.gcBgMarkWorker", 100};
+static const struct activity marks_idly = {
+    THREAD_RUNNING, NO_SYSCALL, "", "", "runtime.gcDrainMarkWorkerIdle", 100};
+static const struct activity copies_young = {
+    THREAD_RUNNING, NO_SYSCALL, "", "", "VM_GenCollectForAllocation::doit()", 100};
 static const struct activity marks_little = {THREAD_RUNNING,           NO_SYSCALL, "", "",
                                              "runtime.gcBgMarkWorker", 10};
 static const struct activity marks_hardly = {THREAD_RUNNING,           NO_SYSCALL, "", "",
@@ -139,6 +143,9 @@ static const struct {
     {"waits for itself, which sleeps", {{&asks_itself}, {&sleeps}}, "sleep"},
     {"a collection is a part of allocating", {{&collects, &computes}}, "hot"},
     {"garbage is collected", {{&marks}, {&computes}}, "!gc hot"},
+    {"garbage is collected on CPUs that are idle", {{&marks_idly}, {&computes}}, "gc hot"},
+    {"new garbage is a part of allocating", {{&copies_young}, {&computes}}, "gc hot"},
+    {"memory is nearly full", {{&copies_young, &marks}, {&computes}}, "!gc"},
     {"garbage of a program that is nearly idle", {{&marks_hardly}, {&computes_little}}, ""},
     {"the same, and the CPUs are busy", {{&marks_hardly, &ready}, {&ready}, {&ready}}, ""},
     {"a little garbage is a part of computing", {{&marks_little}, {&computes}}, "hot"},

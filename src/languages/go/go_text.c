@@ -42,11 +42,13 @@ static const char *const collects[] = {
     "runtime.gcStart",
     "runtime.gcAssistAlloc",
     "runtime.gcBgMark",
+    "runtime.gcDrainMarkWorker",
     "runtime.deductAssistCredit",
     "runtime.gcMarkDone",
     "runtime.gcMarkTermin",
     NULL,
 };
+static const char *const collects_spare[] = {"runtime.gcDrainMarkWorkerIdle", NULL};
 static const char *const allocates[] = {"runtime.mallocgc", NULL};
 static const char *const asks_to_collect[] = {"runtime.GC", "debug.FreeOSMemory", NULL};
 static const char *const lookups[] = {"net.(*Resolver)", NULL};
@@ -160,6 +162,8 @@ const struct language_text go_text = {
     .sends = sends,
     .pools = pools,
     .collects = collects,
+    .collects_all = collects,
+    .collects_spare = collects_spare,
     .allocates = allocates,
     .asks_to_collect = asks_to_collect,
     .lookups = lookups,

@@ -63,6 +63,13 @@ static const char *const collects[] = {
     NULL,
 };
 
+// Of the collectors with generations.
+static const char *const collects_all[] = {
+    "MarkSweep",         "SerialFullGC", "PSParallelCompact", "ParCompactionManag",
+    "MarkFromRootsTask", "PSAdjustTask", "DensePrefix",       "G1Full",
+    "ShenandoahFullGC",  NULL,
+};
+
 // Only the slow path has a name. A thread that waits for the collector is in it as well.
 static const char *const allocates[] = {"MemAllocator::allocate", NULL};
 static const char *const asks_to_collect[] = {"JVM_GC", NULL};
@@ -133,6 +140,7 @@ const struct language_text java_text = {
     .children = children,
     .collectors = collectors,
     .collects = collects,
+    .collects_all = collects_all,
     .allocates = allocates,
     .asks_to_collect = asks_to_collect,
     .files = files,
