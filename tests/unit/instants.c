@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "instants.h"
 
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,7 +9,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // accounting: a thread's ticks, as plain values.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "memory.h"
 #include "run_stats.h"
 #include "accounting.h"
+#include "unit.h"
 
 enum { PERIOD = 10, WAIT = 1 };
 

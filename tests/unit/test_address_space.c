@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // address_space: of this process, when its maps are read.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <fcntl.h>

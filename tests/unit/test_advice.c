@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
-
-#include <cmocka.h>
 
 #include "advice.h"
 #include "hidden_language.h"
 #include "memory.h"
 #include "report_fixture.h"
+#include "unit.h"
 
 enum { ANONYMOUS, PROGRAM, LIBRARY, UNKNOWN }; // the fixture's modules
 

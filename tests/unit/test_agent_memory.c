@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The memory of a process and all that it started.
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "agent_cost.h"
+#include "unit.h"
 
 enum { BYTES = 32 << 20, PATIENCE_S = 60 };
 

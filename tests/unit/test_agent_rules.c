@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Which processes rules choose, and what is wrong with a rule.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "agent_process.h"
 #include "agent_rules.h"
 #include "error.h"
 #include "memory.h"
+#include "unit.h"
 
 static const struct agent_process java = {
     .name = "java",

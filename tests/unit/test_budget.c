@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 // budget: how much time a tick stands for, as plain values.
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "budget.h"
 #include "hash.h"
 #include "memory.h"
 #include "schedule.h"
+#include "unit.h"
 
 static const int64_t MS = 1000000, PERIOD_NS = 10000000;
 

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What control groups say of a process, by the files of machines, containers and clusters.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cgroup.h"
 #include "memory.h"
+#include "unit.h"
 
 #define ID "4f1c0a3a9d7c2b8e5f60718293a4b5c6d7e8f9000112233445566778899aabbc"
 #define TASK "8cd79a803caf4d2aa945152e934a5c00" // of AWS Fargate

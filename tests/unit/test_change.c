@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // change: known distributions, and simulated programs: how often it sees a change where there is
 // none, and whether it sees one that is there.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // code_bytes: of this process's own memory.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 #include <sys/mman.h>

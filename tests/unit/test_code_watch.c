@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // code_watch: of this process's own mappings.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <signal.h>
 #include <stdio.h>

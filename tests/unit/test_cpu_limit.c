@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
 // How often control groups were throttled, by trees of files like those of either version.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "cpu_limit.h"
 #include "memory.h"
 #include "mounts.h"
+#include "unit.h"
 
 static char root[] = "/tmp/cpu-limit-XXXXXX";
 

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
 // When waits for CPUs are told of, with which cause; and the figures of a part of the time.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "clock.h"
 #include "cpu_waits.h"
 #include "memory.h"
 #include "profile.h"
 #include "report_fixture.h"
+#include "unit.h"
 
 #define MS NS_PER_MS
 

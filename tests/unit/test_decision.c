@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
 // decision: what is done with a thread, case by case.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "decision.h"
 #include "memory.h"
+#include "unit.h"
 
 static void test_before_look(void **state)
 {

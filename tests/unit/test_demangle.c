@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 // demangle: the languages, the suffixes of compilers, and names made to hurt.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "demangle.h"
 #include "memory.h"
+#include "unit.h"
 
 static void check(const char *name, const char *expected)
 {

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT
 // exception_frame: hand-made stacks on which libgcc's unwinder is about to enter a handler.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "arch.h"
 #include "exception_frame.h"
 #include "memory.h"
 #include "snapshot.h"
+#include "unit.h"
 
 enum {
 	WORD = 8,

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Which rule tells of what threads do, in profiles made by hand. test_explain.py has real programs.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-
-#include <cmocka.h>
 
 #include "blame.h"
 #include "explain.h"
 #include "memory.h"
 #include "report_fixture.h"
+#include "unit.h"
 
 enum { PROGRAM = 1, ALL_TICKS = 200 }; // of the fixture's two seconds
 

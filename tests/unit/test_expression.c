@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expression: each operation on hand-made operands, and what a hostile table may ask for.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <dwarf.h>
 #include <stdlib.h>

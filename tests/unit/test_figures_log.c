@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT
 // figures_log: what the kernel has counted in a window of time, while sampling goes on.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "clock.h"
 #include "figures_log.h"
 #include "memory.h"
 #include "slice.h"
+#include "unit.h"
 #include "weights.h"
 
 enum { PERIOD_NS = 10 * NS_PER_MS, N_TICKS = 200 };

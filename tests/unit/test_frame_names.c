@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // frame_names: what a runtime names, by number and by address.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 

@@ -3,12 +3,9 @@
 // structures are those of the newest known version, or have got or lost a field somewhere.
 //
 //     test_go_guess GOLANG-STRIPPED
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // go_thread and go_switch: hand-made threads of Go, in this program's own memory, and walks over
 // their stacks.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 #include <unistd.h>

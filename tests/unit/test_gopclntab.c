@@ -3,17 +3,12 @@
 // bytes of its code; and damaged tables.
 //
 //     test_gopclntab GOLANG GOLANG-STRIPPED
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <cmocka.h>
 
 #include "cfi.h"
 #include "dwarf_index.h"
@@ -23,6 +18,7 @@
 #include "module.h"
 #include "rule.h"
 #include "symbol_table.h"
+#include "unit.h"
 
 enum { STEP = 7, N_DAMAGED_FILES = 60, N_DAMAGED_ADDRESSES = 200, MAX_SHOWN = 5 };
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // goroutine_copies: hand-made goroutines in this program's own memory.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 #include <unistd.h>

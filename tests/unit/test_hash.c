@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "hash.h"
 #include "memory.h"
+#include "unit.h"
 
 enum { N_KEYS = 10000 };
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // held_time: how the books of held threads are kept, with given times and a file of the test's
 // making in the place of the sampler's own schedstat.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

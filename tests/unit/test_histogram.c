@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // histogram: exact sums, and percentiles to within a bucket's width.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "histogram.h"
+#include "unit.h"
 
 static void test_empty(void **state)
 {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Names of threads that hold locks: kept for a moment, and each thread its own.
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "wait_reasons.h"
 
 static void test_names(void **state)

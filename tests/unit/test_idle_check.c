@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // idle_check and ready: whether the threads of a process, a child of ours, have slept on.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>

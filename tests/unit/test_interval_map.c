@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // interval_map: against a search through all intervals, for many random sets of them.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "interval_map.h"
+#include "unit.h"
 
 enum { MAX_ADDRESS = 64, MAX_INTERVALS = 24, N_ROUNDS = 3000 };
 

@@ -3,16 +3,10 @@
 // layouts of JDK 17 and 25.
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "address_space.h"
 #include "arch.h"
@@ -28,6 +22,7 @@
 #include "run_stats.h"
 #include "runtimes.h"
 #include "snapshot.h"
+#include "unit.h"
 #include "unwind.h"
 
 struct world {

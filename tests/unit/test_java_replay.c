@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // java_replay: a read gives what is in memory, whether it was made ahead or not, and whatever is
 // asked for.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>

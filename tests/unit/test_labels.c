@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // labels: what does not fit into a set, or into a profile's sets, is told.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whose a lock is, by its words; who can never go on; the kernel's table of file locks; calls in
 // words. All without a process.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <linux/futex.h>
 #include <stdlib.h>

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
 // long_waits: which sleeps are kept, and of which threads.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "long_waits.h"
 #include "memory.h"
+#include "unit.h"
 
 enum { LONG = 100, N_THREADS = 4 };
 

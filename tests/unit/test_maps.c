@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // maps: the kernel's text, and texts that are none.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <inttypes.h>

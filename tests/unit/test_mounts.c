@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-
-#include <cmocka.h>
 
 #include "file_user.h"
 #include "memory.h"
 #include "mounts.h"
+#include "unit.h"
 
 static const char TEXT[] =
     "21 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n"

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The names that processes share: found by all, whole or not at all, and never more than there is
 // room for.
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "memory.h"
 #include "name_cache.h"
+#include "unit.h"
 
 static struct name_key key_of(uint64_t address)
 {

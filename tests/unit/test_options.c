@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 // options: every option, and every mistake with its message.
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "clock.h"
 #include "error.h"
@@ -17,6 +12,7 @@
 #include "options.h"
 #include "profile.h"
 #include "quantity.h"
+#include "unit.h"
 #include "verb.h"
 #include "writer.h"
 

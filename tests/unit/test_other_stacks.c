@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // other_stacks, snapshot_hint: places outside a copy that walks needed, and copies that hold them.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>

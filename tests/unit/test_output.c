@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +9,10 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "error.h"
 #include "memory.h"
 #include "output.h"
+#include "unit.h"
 
 enum { NOBODY = 65534 };
 

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "memory.h"
 #include "own_code.h"
 #include "symbolize.h"
+#include "unit.h"
 
 struct example {
 	struct code_place place;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A page of more runs than a browser can hold.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 

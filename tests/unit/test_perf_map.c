@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // perf_map: what runtimes write, and what is none.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 #include <string.h>

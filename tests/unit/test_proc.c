@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // proc: the kernel's texts, with whatever a program may call itself; and its own files.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <stdio.h>

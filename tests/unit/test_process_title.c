@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Which command lines are titles.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "memory.h"
 #include "process_title.h"
+#include "unit.h"
 
 enum { REGION = 256 };
 

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "clock.h"
 #include "labels.h"
 #include "memory.h"
 #include "profile.h"
 #include "profile_collect.h"
+#include "unit.h"
 
 static void test_locations_are_interned(void **state)
 {

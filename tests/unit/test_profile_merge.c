@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // profile_merge: several profiles in one, weighted: what is the same comes together, sums add up.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <string.h>
 
 #include "clock.h"

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
 // python_codes: what is seen of code objects in a stop, of some that this test has made in its own
 // memory in the layout of 3.11, where a key has the hashes of the name and the file.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "memory.h"
 #include "python.h"
 #include "runtimes.h"
+#include "unit.h"
 
 enum { N_CODES = 40, CODE_BYTES = 192, STRING_BYTES = 64, N_FILES = 3, LENGTH = 7 };
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // python_guess: an interpreter made by hand in this program's own memory, of a version that is not
 // known. It tells its offsets in the newest known order, or in one that has got or lost a word.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>

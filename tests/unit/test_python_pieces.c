@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 // python_pieces: what was asked for once is read at once the next time, of our own memory.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,11 +7,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "clock.h"
 #include "memory.h"
 #include "python_pieces.h"
+#include "unit.h"
 
 enum { PAGE_BYTES = 4096, N_PAGES = 8, SCRATCH_BYTES = 1 << 18 };
 

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A recording says what the profile says: of made-up runs of all kinds, whole and damaged.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "clock.h"
 #include "error.h"
@@ -21,6 +15,7 @@
 #include "record_writer.h"
 #include "recording.h"
 #include "run_stats.h"
+#include "unit.h"
 
 enum { MAX_THREADS = 40, MAX_FRAMES = 12, N_RUNS = 60 };
 

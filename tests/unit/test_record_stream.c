@@ -2,17 +2,12 @@
 // record_writer and recording: a stream whose reader lags behind, one of a run that forgets, and
 // the files beside it.
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "clock.h"
 #include "memory.h"
@@ -21,6 +16,7 @@
 #include "record_writer.h"
 #include "recording.h"
 #include "run_stats.h"
+#include "unit.h"
 
 enum {
 	N_THREADS = 40, // the last one sleeps on, the one before ends while nobody reads

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // resident: what a copy holds, and where its gaps are, from memory of which some pages are there.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>

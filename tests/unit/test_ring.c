@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "clock.h"
 #include "trigger.h"
@@ -14,6 +8,7 @@
 #include "memory.h"
 #include "ring.h"
 #include "slice.h"
+#include "unit.h"
 
 enum { PERIOD_NS = 1000, N_PLACES = 50 };
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "clock.h"
 #include "hash.h"
 #include "profile.h"
 #include "schedule.h"
+#include "unit.h"
 
 enum { START_NS = 1000 };
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Which samples a selection takes.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "memory.h"
 #include "report_fixture.h"
+#include "unit.h"
 
 enum { READ = 0, FUTEX = 202 }; // numbers of system calls
 

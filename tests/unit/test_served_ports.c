@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Which connections a process has accepted, by its waits.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "memory.h"
 #include "profile.h"
 #include "served_ports.h"
+#include "unit.h"
 
 static const struct {
 	const char *meaning;

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT
 // When the shares of a profile are said to be uncertain.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "clock.h"
 #include "memory.h"
 #include "profile.h"
 #include "share_doubts.h"
+#include "unit.h"
 
 enum { PERIOD_NS = 10 * NS_PER_MS };
 

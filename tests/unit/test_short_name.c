@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Names as their authors call them, and others as they are.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "memory.h"
 #include "short_name.h"
+#include "unit.h"
 
 static void test_names(void **state)
 {

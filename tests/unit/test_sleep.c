@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 // sleep: what run counts say of a thread, case by case.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "memory.h"
 #include "sleep.h"
 #include "tracee_stop.h"
+#include "unit.h"
 
 struct testcase {
 	const char *name;

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "hash.h"
 #include "memory.h"
 #include "slice.h"
+#include "unit.h"
 
 static void test_ticks_before(void **state)
 {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // snapshot: the stacks of a child that stands still; and reading out of a copy.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <signal.h>

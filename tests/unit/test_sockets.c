@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The kernel's tables of sockets, taken apart.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "memory.h"
 #include "sockets.h"
+#include "unit.h"
 
 static const char tcp[] =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // stack_root: which stack pointers are at the top of a stack, in mappings of this process.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // stop_state: in which state a stopped thread is counted, case by case.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/syscall.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <linux/futex.h>
 
 #include "memory.h"

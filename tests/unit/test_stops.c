@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // stops: who is asked to stop, who is spared, and what is noted of each, on processes that run,
 // sleep, cannot be stopped, or are gone.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <fcntl.h>
 #include <poll.h>

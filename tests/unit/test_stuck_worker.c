@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: MIT
 // A worker that waits in the kernel is killed for what it holds, or if it is to end while it
 // samples, and not for a slow file when that is over; one that runs, for a copy without end.
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "clock.h"
 #include "holding.h"
 #include "proc.h"
 #include "stuck_worker.h"
+#include "unit.h"
 
 enum { N_LOOKS = 30, STEP_US = 1000, PATIENCE_S = 60, MAX_COPY_NS = 50000000 };
 

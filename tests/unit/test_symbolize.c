@@ -3,16 +3,11 @@
 // addr2line; damaged files.
 //
 //     test_symbolize FIXTURE FIXTURE-WITHOUT-DWARF CXX-FIXTURE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <cmocka.h>
 
 #include "hash.h"
 #include "memory.h"
@@ -20,6 +15,7 @@
 #include "name_cache.h"
 #include "profile.h"
 #include "symbolize.h"
+#include "unit.h"
 
 enum { N_DAMAGED_FILES = 200, N_DAMAGED_ADDRESSES = 64 };
 

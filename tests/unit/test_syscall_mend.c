@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // syscall_mend: what is decided about a call that a stop interrupted, by its registers alone.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The table of system calls: none of the kernel's is missing, and each row can be acted on.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <errno.h>
 #include <linux/bpf.h>
 #include <sys/ioctl.h>

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "memory.h"
 #include "text.h"
+#include "unit.h"
 
 #define BAD "\xef\xbf\xbd" // U+FFFD
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // thread_info: when names are read, and of whom; and what a new thread has used already.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <fcntl.h>
 #include <signal.h>

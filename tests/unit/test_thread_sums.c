@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // thread_sums: what the kernel adds up for a process, beside what it shows of each thread.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "clock.h"
 #include "memory.h"
 #include "time_point.h"
+#include "unit.h"
 
 // 2026-11-20T14:03:07.500Z
 #define START_NS (1795183387 * NS_PER_SECOND + 500 * NS_PER_MS)

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 // timeline: what of each span is kept, and in which order.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "memory.h"
 #include "timeline.h"
+#include "unit.h"
 
 // Of a span of four ticks from 100 to 500: the part from `from_ns` to `to_ns`.
 static void test_cut(void **state)

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 // top_model: samples count as the kernel's clocks say, where those are known; where a thread is.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cpu_waits.h"
 #include "memory.h"
@@ -17,6 +11,7 @@
 #include "symbolize.h"
 #include "top_model.h"
 #include "top_own.h"
+#include "unit.h"
 #include "weights.h"
 
 enum { MS = 1000000, N_STACKS = 20 };

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Rows that keep their places for a while.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "clock.h"
 #include "memory.h"
 #include "top_ui.h"
 #include "top_table.h"
+#include "unit.h"
 
 enum { MAX_ROWS = 4, SORTS = 7 };
 

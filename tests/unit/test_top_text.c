@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "memory.h"
 #include "top_text.h"
+#include "unit.h"
 
 // Wide characters take two columns, and those that combine none, though the locale here is C.
 static void test_widths(void **state)

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stops at any moment, also between two looks of the kernel for work before the program runs on: a
 // call that is to be entered again has not returned its number.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What becomes of seized threads at instants that chance hardly ever brings about: one ends, is let
 // go, or executes a program while another one is seized, before it is let go, or after sampling.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Threads that cannot stop for their rescue: nobody waits long for that, and they are let go when
 // they stop.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <signal.h>
 #include <stdbool.h>

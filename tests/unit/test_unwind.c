@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // unwind: hand-made stacks over code with hand-made rules; no process is looked at but for this
 // program's own file.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 // verb: the help of each.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "memory.h"
 #include "options.h"
+#include "unit.h"
 #include "verb.h"
 
 // The help's rows of options; each row is at most 80 columns wide.

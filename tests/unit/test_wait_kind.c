@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Which kind a wait is, by a table.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
-
-#include <cmocka.h>
 
 #include "memory.h"
 #include "report_fixture.h"
 #include "sample_kind.h"
 #include "sample_work.h"
+#include "unit.h"
 
 struct row {
 	const char *kind;

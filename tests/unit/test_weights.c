@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // weights: the books, the edges, and a simulation of the estimator.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <stdlib.h>
 

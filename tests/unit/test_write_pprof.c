@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The pprof writer, read back by protobuf-c, which shares nothing with the emitter.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 #include "clock.h"
 #include "memory.h"
@@ -16,6 +10,7 @@
 #include "protobuf.h"
 #include "report_fixture.h"
 #include "text.h"
+#include "unit.h"
 
 typedef Perftools__Profiles__Profile Profile;
 typedef Perftools__Profiles__Sample Sample;

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "memory.h"
 #include "report_fixture.h"
+#include "unit.h"
 
 static void test_writer_by_name(void **state)
 {

@@ -3,16 +3,11 @@
 // instruction of libc and of other programs; and instructions of known length.
 //
 //     test_x86_code FILE...
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <dlfcn.h>
-#include <cmocka.h>
 
 #include "beam_code.h"
 #include "cfi.h"
@@ -24,6 +19,7 @@
 #include "returned_variable.h"
 #include "rule.h"
 #include "symbol_table.h"
+#include "unit.h"
 #include "x86_code.h"
 #include "x86_instruction.h"
 

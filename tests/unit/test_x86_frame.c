@@ -3,15 +3,10 @@
 // code: by SP at every place where they count from it, by the frame pointer elsewhere.
 //
 //     test_x86_frame FILE...
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "cfi.h"
 #include "fde.h"
@@ -20,6 +15,7 @@
 #include "module.h"
 #include "rule.h"
 #include "symbol_table.h"
+#include "unit.h"
 #include "x86_code.h"
 #include "x86_frame.h"
 #include "x86_instruction.h"

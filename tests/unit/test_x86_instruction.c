@@ -3,10 +3,6 @@
 // shares nothing with it: where it ends, and which general registers it writes.
 //
 //     test_x86_instruction FILE...
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <gnu/lib-names.h>
@@ -16,9 +12,9 @@
 #include <unistd.h>
 
 #include <Zydis/Zydis.h>
-#include <cmocka.h>
 
 #include "memory.h"
+#include "unit.h"
 #include "x86_instruction.h"
 
 enum { MAX_SHOWN = 8 };

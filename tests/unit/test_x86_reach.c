@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 // x86_code, x86_padding: whether code may be a part of the function that begins elsewhere.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "arch.h"
 #include "memory.h"
+#include "unit.h"
 #include "x86_code.h"
 #include "x86_padding.h"
 
