@@ -137,6 +137,9 @@ char *top_function_full_name(const struct top_model *model, uint32_t id)
 char *top_function_place(const struct top_model *model, uint32_t id, uint32_t line)
     __attribute__((returns_nonnull));
 
+// True if the node stands for all stacks without the program's own functions.
+bool top_is_elsewhere(const struct top_input *input, uint32_t id);
+
 // Returns the function in which the sample's thread is, with its place, as the program's author
 // knows it: the innermost of the program's own, or else the leaf. The caller owns it.
 char *top_where(const struct top_model *model, uint32_t sample) __attribute__((returns_nonnull));

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blocked_leaf.h"
+#include "call_text.h"
 #include "clock.h"
 #include "frame_name.h"
+#include "hash.h"
 #include "memory.h"
 #include "module.h"
 #include "sample_kind.h"
@@ -16,11 +19,13 @@
 #include "symbolize.h"
 #include "text.h"
 #include "top_own.h"
-#include "top_tree.h"
-#include "top_waits.h"
 #include "weights.h"
 
-enum { MAX_NAME_BYTES = 1024, MAX_WEIGHED = INT32_MAX };
+enum {
+	MAX_NAME_BYTES = 1024,
+	MAX_WEIGHED = INT32_MAX,
+	MAX_FRAMES = 512, // of a deeper stack, the frames next to the root are left out
+};
 
 char top_kind_letter(enum wait_kind kind)
 {
@@ -34,12 +39,31 @@ char top_kind_letter(enum wait_kind kind)
 	return kind < N_WAIT_KINDS ? letters[kind] : ' ';
 }
 
+static bool is_selected(const struct top_input *input, const struct span *span)
+{
+	return span->count > 0 && (!input->selected || input->selected[span->sample]);
+}
+
+static void add_share(struct top_share *share, const struct top_model *model, size_t id,
+                      uint64_t count)
+{
+	share->count += count;
+	share->idle += model->no_work[id] ? count : 0;
+	share->kinds[model->kinds[id]] += count;
+}
+
+// True if the sample has a share in the functions, the tree and the waits.
+static bool counts(const struct top_model *model, const struct sample *sums, size_t id)
+{
+	return sums[id].count > 0 && !(model->hides_idle && model->no_work[id]);
+}
+
 // The sums of the window, one for each sample.
 static void add_samples(const struct top_input *input, struct slice *slice)
 {
 	slice_init(slice, input->from_ns, input->to_ns);
 	for (size_t i = 0; i < input->n_spans; i++)
-		if (top_is_selected(input, &input->spans[i]))
+		if (is_selected(input, &input->spans[i]))
 			slice_add(slice, input->profile, &input->spans[i]);
 }
 
@@ -169,12 +193,12 @@ static void find_threads(struct top_model *model, const struct slice *slice)
 		const uint32_t thread = input->profile->samples[i].thread;
 		if (sum->count == 0)
 			continue;
-		top_add_share(&model->threads[thread].share, model, i, sum->count);
-		top_add_share(&model->share, model, i, sum->count);
+		add_share(&model->threads[thread].share, model, i, sum->count);
+		add_share(&model->share, model, i, sum->count);
 	}
 	for (size_t i = 0; i < input->n_spans; i++) {
 		const struct span *span = &input->spans[i];
-		if (!top_is_selected(input, span))
+		if (!is_selected(input, span))
 			continue;
 		add_history(model, &history[span->thread], span);
 		note_now(model, &model->threads[span->thread], span);
@@ -186,6 +210,441 @@ static void find_threads(struct top_model *model, const struct slice *slice)
 		if (thread->share.count > 0)
 			model->threads[model->n_threads++] = *thread;
 	}
+}
+
+// Functions have their position in the symbols; after them come locations without a name, then
+// reasons why a stack ends.
+static uint32_t id_of_location(const struct top_input *input, uint32_t location)
+{
+	return (uint32_t)input->symbols->n_functions + location;
+}
+
+static uint32_t id_of_end(const struct top_input *input, enum stack_end end)
+{
+	return (uint32_t)(input->symbols->n_functions + input->profile->n_locations) + end;
+}
+
+// The functions at one location, innermost first. Returns how many: 1 to `room`.
+static size_t frames_at(const struct top_input *input, uint32_t location, uint32_t *ret_ids,
+                        uint32_t *ret_lines, size_t room)
+{
+	const struct symbols *symbols = input->symbols;
+	const struct location_lines *lines =
+	    location < symbols->n_locations ? &symbols->locations[location] : NULL;
+
+	if (!lines || lines->count == 0) {
+		ret_ids[0] = id_of_location(input, location);
+		ret_lines[0] = 0;
+		return 1;
+	}
+	size_t n = 0;
+	for (uint32_t i = 0; i < lines->count && n < room; i++) {
+		const struct line *line = &symbols->lines[lines->first + i];
+		ret_lines[n] = line->line;
+		ret_ids[n++] = line->function;
+	}
+	return n;
+}
+
+// Lists the frames of a sample's whole stack as it is shown (blocked_leaf.h), leaf first, and the
+// lines in them (0: not known); the last entry tells why the stack is not whole, if it is not.
+// Returns how many: 1 to MAX_FRAMES.
+static size_t list_frames(const struct top_input *input, uint32_t sample, uint32_t *ret_ids,
+                          uint32_t *ret_lines)
+{
+	const struct profile *profile = input->profile;
+	struct stack stack = profile->stacks[profile->samples[sample].stack];
+	// With --blame, a table tells of the thread that waits; HELD BY is who makes it wait.
+	const uint32_t n_inner =
+	    stack.n_blamed
+	        ?: blocked_leaf_inner_frames(profile, input->modules, input->symbols,
+	                                     &profile->samples[sample]);
+	size_t n = 0;
+
+	stack.first += n_inner;
+	stack.n_frames -= n_inner;
+	for (uint32_t i = 0; i < stack.n_frames && n < MAX_FRAMES - 1; i++)
+		n += frames_at(input, profile->location_ids[stack.first + i], ret_ids + n,
+		               ret_lines + n, MAX_FRAMES - 1 - n);
+	const enum stack_end end = frame_name_stack_end(&stack);
+	if (end == STACK_COMPLETE && n > 0)
+		return n;
+	ret_lines[n] = 0;
+	ret_ids[n++] = id_of_end(input, end);
+	return n;
+}
+
+// The root of stacks without the program's own functions.
+static uint32_t id_of_elsewhere(const struct top_input *input)
+{
+	return id_of_end(input, (enum stack_end)N_STACK_ENDS);
+}
+
+bool top_is_elsewhere(const struct top_input *input, uint32_t id)
+{
+	return id == id_of_elsewhere(input);
+}
+
+static int compare_functions(const void *a_pointer, const void *b_pointer)
+{
+	const struct top_function *a = a_pointer, *b = b_pointer;
+
+	if (a->self != b->self)
+		return a->self > b->self ? -1 : 1;
+	if (a->total.count != b->total.count)
+		return a->total.count > b->total.count ? -1 : 1;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static void find_functions(struct top_model *model, const struct sample *sums, size_t n)
+{
+	const struct top_input *input = &model->input;
+	const struct profile *profile = input->profile;
+	const size_t n_ids = input->symbols->n_functions + profile->n_locations + N_STACK_ENDS;
+	struct top_function *functions = memory_alloc_zeroed(n_ids, sizeof(*functions));
+	_cleanup_free_ size_t *seen = memory_alloc_zeroed(n_ids, sizeof(*seen)); // sample + 1
+	uint32_t ids[MAX_FRAMES], lines[MAX_FRAMES];
+
+	for (size_t s = 0; s < n; s++) {
+		if (!counts(model, sums, s))
+			continue;
+		const size_t n_frames = list_frames(input, (uint32_t)s, ids, lines);
+		const size_t own = top_own_frame(input, ids, n_frames);
+		functions[ids[0]].self += sums[s].count;
+		functions[ids[own < n_frames ? own : 0]].own_self += sums[s].count;
+		if (own == n_frames)
+			add_share(&model->elsewhere, model, s, sums[s].count);
+		for (size_t i = 0; i < n_frames; i++) {
+			struct top_share *total = &functions[ids[i]].total;
+			if (seen[ids[i]] == s + 1)
+				continue; // recursion
+			seen[ids[i]] = s + 1;
+			add_share(total, model, s, sums[s].count);
+		}
+	}
+	for (size_t i = 0; i < n_ids; i++) {
+		functions[i].id = (uint32_t)i;
+		if (functions[i].total.count > 0)
+			functions[model->n_functions++] = functions[i];
+	}
+	qsort(functions, model->n_functions, sizeof(*functions), compare_functions);
+	model->functions = functions;
+}
+
+// The child of that function, new or known; TOP_NONE: there is no room for one more.
+static uint32_t child_of(struct top_model *model, uint32_t parent, uint32_t id)
+{
+	uint32_t node = model->nodes[parent].first_child;
+
+	while (node != TOP_NONE && model->nodes[node].id != id)
+		node = model->nodes[node].next_sibling;
+	if (node != TOP_NONE || model->n_nodes >= TOP_MAX_NODES)
+		return node;
+	node = (uint32_t)model->n_nodes;
+	*array_push(model->nodes, model->n_nodes, model->nodes_capacity) = (struct top_node){
+	    .id = id,
+	    .parent = parent,
+	    .first_child = TOP_NONE,
+	    .next_sibling = model->nodes[parent].first_child,
+	};
+	model->nodes[parent].first_child = node;
+	return node;
+}
+
+static void add_path(struct top_model *model, const uint32_t *ids, size_t n, uint64_t count)
+{
+	uint32_t node = 0;
+
+	model->nodes[0].total += count;
+	while (n-- > 0) {
+		const uint32_t child = child_of(model, node, ids[n]);
+		if (child == TOP_NONE)
+			break; // the rest counts as its own
+		node = child;
+		model->nodes[node].total += count;
+	}
+	model->nodes[node].self += count;
+}
+
+static void find_tree(struct top_model *model, const struct sample *sums, size_t n)
+{
+	const struct top_input *input = &model->input;
+	uint32_t ids[MAX_FRAMES + 1], lines[MAX_FRAMES + 1];
+	const bool folds = !input->choice.shows_all;
+	const bool has_own = model->elsewhere.count < model->n_counted;
+
+	*array_push(model->nodes, model->n_nodes, model->nodes_capacity) = (struct top_node){
+	    .id = TOP_NONE, .parent = TOP_NONE, .first_child = TOP_NONE, .next_sibling = TOP_NONE};
+	for (size_t s = 0; s < n; s++) {
+		if (!counts(model, sums, s))
+			continue;
+		size_t n_frames = list_frames(input, (uint32_t)s, ids, lines);
+		if (folds)
+			n_frames = top_fold(input, ids, lines, n_frames);
+		if (folds && has_own && top_own_frame(input, ids, n_frames) == n_frames)
+			ids[n_frames++] = id_of_elsewhere(input);
+		add_path(model, ids, n_frames, sums[s].count);
+	}
+}
+
+// In the descriptor of a lock (wait_reasons.h), before who has it.
+#define HELD_BY ", held by "
+
+// How a wait for a child's or a thread's end begins, before its name and number.
+#define END_OF "the end of \""
+
+// The length of such a text without the number, as children of one name are one thing; 0: it is
+// none.
+static size_t end_of_length(const char *text)
+{
+	const char *quote = strncmp(text, END_OF, strlen(END_OF)) == 0 ? strrchr(text, '"') : NULL;
+
+	return quote ? (size_t)(quote + 1 - text) : 0;
+}
+
+// The part of the text that says what is waited for, whoever holds it. Of a lock it is the address:
+// in the instant in which nobody holds it its kind may not be known.
+static const char *thing(const struct wait *wait, size_t *ret_length)
+{
+	const char *text = frame_name_descriptor(wait);
+	const size_t end_of = end_of_length(text);
+
+	if (end_of > 0) {
+		*ret_length = end_of;
+		return text;
+	}
+	const char *held = strstr(text, HELD_BY);
+	const size_t length = held ? (size_t)(held - text) : strlen(text);
+	const char *address = text[0] != '/' ? memmem(text, length, " 0x", strlen(" 0x")) : NULL;
+
+	*ret_length = address ? (size_t)(text + length - (address + 1)) : length;
+	return address ? address + 1 : text;
+}
+
+static bool is_same_thing(const void *context, uint32_t id, const void *key)
+{
+	const struct wait *a = &((const struct wait *)context)[id], *b = key;
+	size_t n_a, n_b;
+	const char *a_thing = thing(a, &n_a), *b_thing = thing(b, &n_b);
+
+	return a->syscall == b->syscall && n_a == n_b && memcmp(a_thing, b_thing, n_a) == 0 &&
+	       strcmp(a->reason, b->reason) == 0;
+}
+
+// For each of the profile's waits the first one of the same thing.
+static uint32_t *find_first(const struct profile *profile)
+{
+	uint32_t *first = memory_alloc_zeroed(profile->n_waits + 1, sizeof(*first));
+	struct hash_index index = {0};
+
+	for (uint32_t i = 0; i < profile->n_waits; i++) {
+		const struct wait *wait = &profile->waits[i];
+		size_t n;
+		const char *text = thing(wait, &n);
+		const uint64_t hash = hash_mix(hash_bytes(text, n), (uint64_t)wait->syscall);
+		first[i] = hash_index_find(&index, hash, is_same_thing, profile->waits, wait);
+		if (first[i] != HASH_NONE)
+			continue;
+		first[i] = i;
+		hash_index_insert(&index, hash, i);
+	}
+	hash_index_deinit(&index);
+	return first;
+}
+
+static int compare_waits(const void *a_pointer, const void *b_pointer)
+{
+	const struct top_wait *a = a_pointer, *b = b_pointer;
+
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	if (a->wait != b->wait)
+		return a->wait < b->wait ? -1 : 1;
+	return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+// One sleep, or what of it lies in the window.
+static void add_span(const struct top_model *model, const struct span *span, struct top_wait *row)
+{
+	const struct top_input *input = &model->input;
+	const uint32_t wait = input->profile->samples[span->sample].wait;
+	const int64_t from_ns = span->start_ns > input->from_ns ? span->start_ns : input->from_ns;
+	const int64_t to_ns = span->end_ns < input->to_ns ? span->end_ns : input->to_ns;
+
+	if (to_ns - from_ns > row->longest_ns) {
+		row->longest_ns = to_ns - from_ns;
+		row->sample = span->sample;
+	}
+	if (to_ns < row->held_until_ns || !strstr(input->profile->waits[wait].descriptor, HELD_BY))
+		return;
+	row->held_until_ns = to_ns;
+	row->held = wait;
+}
+
+// Takes those together that are not empty.
+static void pack(struct top_model *model, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (model->waits[i].count == 0)
+			continue;
+		model->waits[i].wait = (uint32_t)(i / N_WAIT_KINDS);
+		model->waits[i].kind = i % N_WAIT_KINDS;
+		model->waits[model->n_waits++] = model->waits[i];
+	}
+	qsort(model->waits, model->n_waits, sizeof(*model->waits), compare_waits);
+}
+
+// Rows are found by (wait, kind): for each wait as many as there are kinds.
+static void find_waits(struct top_model *model, const struct sample *sums, size_t n)
+{
+	const struct top_input *input = &model->input;
+	const struct sample *samples = input->profile->samples;
+	const size_t n_rows = input->profile->n_waits * N_WAIT_KINDS;
+	_cleanup_free_ uint32_t *first = find_first(input->profile);
+	_cleanup_free_ uint32_t *last =
+	    memory_alloc_zeroed(n_rows + 1, sizeof(*last)); // thread + 1
+
+	model->waits = memory_alloc_zeroed(n_rows + 1, sizeof(*model->waits));
+	for (size_t i = 0; i < n; i++) {
+		const size_t row = first[samples[i].wait] * N_WAIT_KINDS + model->kinds[i];
+		if (model->kinds[i] == WAIT_KIND_RUNNING || !counts(model, sums, i))
+			continue;
+		model->waits[row].count += sums[i].count;
+		model->waits[row].is_several |= samples[i].wait != first[samples[i].wait];
+	}
+	for (size_t i = 0; i < input->n_spans; i++) {
+		const struct span *span = &input->spans[i];
+		if (!is_selected(input, span) || span->end_ns <= input->from_ns ||
+		    span->start_ns >= input->to_ns || span->start_ns == span->end_ns ||
+		    model->kinds[span->sample] == WAIT_KIND_RUNNING)
+			continue;
+		const size_t row =
+		    first[samples[span->sample].wait] * N_WAIT_KINDS + model->kinds[span->sample];
+		// Spans are sorted by thread.
+		model->waits[row].n_threads += last[row] != span->thread + 1;
+		last[row] = span->thread + 1;
+		add_span(model, span, &model->waits[row]);
+	}
+	pack(model, n_rows);
+}
+
+// The call, or why a task waits, with its descriptor, of which `length` bytes are shown.
+static char *call_of(const struct wait *wait, const char *descriptor, size_t length)
+{
+	if (length > MAX_NAME_BYTES)
+		length = MAX_NAME_BYTES;
+	_cleanup_free_ char *clean = text_clean(descriptor, length, MAX_NAME_BYTES);
+	if (wait->syscall != NO_SYSCALL)
+		return call_text_name(wait->syscall, clean);
+	// A task.
+	_cleanup_free_ char *reason = frame_name_waits_in(wait);
+	return memory_printf("%s%s%s", reason ? reason : "", reason && clean[0] ? " " : "", clean);
+}
+
+char *top_waits_for(const struct top_model *model, uint32_t id)
+{
+	const struct wait *wait = &model->input.profile->waits[id];
+	const char *text = frame_name_descriptor(wait);
+
+	if (id == WAIT_NONE)
+		return memory_strdup("");
+	return call_of(wait, text, strlen(text));
+}
+
+char *top_wait_text(char *call)
+{
+	static const char unknown[] = "(...)", futex[] = "futex(";
+	const size_t length = strlen(call), cut = strlen(unknown);
+	char *text = NULL;
+
+	if (length > cut && strcmp(call + length - cut, unknown) == 0)
+		text = memory_strndup(call, length - cut);
+	else if (strncmp(call, futex, strlen(futex)) == 0)
+		text = memory_strndup(call + strlen(futex), length - strlen(futex) - 1);
+	if (!text)
+		return call;
+	free(call);
+	return text;
+}
+
+char *top_sample_waits(const struct top_model *model, uint32_t id)
+{
+	const struct sample *sample = &model->input.profile->samples[id];
+	_cleanup_free_ char *labels = frame_name_labels(model->input.profile, sample);
+	char *waits = top_wait_text(top_waits_for(model, sample->wait));
+
+	if (!labels)
+		return waits;
+	char *text = memory_printf("%s%s{%s}", waits, waits[0] ? " " : "", labels);
+	free(waits);
+	return text;
+}
+
+char *top_wait_thing(const struct top_model *model, const struct top_wait *row)
+{
+	const struct wait *wait = &model->input.profile->waits[row->held];
+
+	if (row->kind == WAIT_KIND_RUNNABLE)
+		return memory_strdup("a CPU");
+	if (row->held == WAIT_NONE) {
+		const char *text = frame_name_descriptor(&model->input.profile->waits[row->wait]);
+		return row->is_several && end_of_length(text) > 0
+		           ? call_of(&model->input.profile->waits[row->wait], text,
+		                     end_of_length(text))
+		           : top_waits_for(model, row->wait);
+	}
+	return call_of(wait, wait->descriptor,
+	               (size_t)(strstr(wait->descriptor, HELD_BY) - wait->descriptor));
+}
+
+char *top_wait_holder(const struct top_model *model, const struct top_wait *row)
+{
+	if (row->held == WAIT_NONE)
+		return memory_strdup("");
+	const char *text =
+	    strstr(model->input.profile->waits[row->held].descriptor, HELD_BY) + strlen(HELD_BY);
+	return text_clean(text, strlen(text), MAX_NAME_BYTES);
+}
+
+// How much of the window is counted: idle time is not, if there is other time.
+static void count(struct top_model *model)
+{
+	const uint64_t idle = model->share.idle;
+
+	model->hides_idle = model->input.choice.hides_idle && idle < model->share.count;
+	model->n_counted = model->share.count - (model->hides_idle ? idle : 0);
+}
+
+void top_model_init(struct top_model *ret, const struct top_input *input)
+{
+	struct slice slice;
+
+	*ret = (struct top_model){
+	    .input = *input,
+	    .cpus = cpu_log_between(input->cpu_log, input->from_ns, input->to_ns),
+	};
+	find_kinds(ret);
+	add_samples(input, &slice);
+	weigh(input, &slice);
+	ret->n_ticks = count_ticks(input);
+	find_threads(ret, &slice);
+	count(ret);
+	find_waits(ret, slice.sums, slice.n_sums);
+	find_functions(ret, slice.sums, slice.n_sums);
+	if (input->choice.with_tree)
+		find_tree(ret, slice.sums, slice.n_sums);
+	slice_deinit(&slice);
+}
+
+void top_model_deinit(struct top_model *model)
+{
+	free(model->threads);
+	free(model->functions);
+	free(model->waits);
+	free(model->nodes);
+	free(model->kinds);
+	free(model->no_work);
+	*model = (struct top_model){0};
 }
 
 static uint64_t active_of(const struct top_share *share)
@@ -273,8 +732,8 @@ char *top_function_place(const struct top_model *model, uint32_t id, uint32_t li
 
 char *top_where(const struct top_model *model, uint32_t sample)
 {
-	uint32_t ids[TOP_MAX_FRAMES + 1], lines[TOP_MAX_FRAMES + 1];
-	size_t n = top_frames(&model->input, sample, ids, lines);
+	uint32_t ids[MAX_FRAMES + 1], lines[MAX_FRAMES + 1];
+	size_t n = list_frames(&model->input, sample, ids, lines);
 
 	n = top_fold(&model->input, ids, lines, n);
 	const size_t own = top_own_frame(&model->input, ids, n), at = own < n ? own : 0;
@@ -284,8 +743,8 @@ char *top_where(const struct top_model *model, uint32_t sample)
 char **top_stack(const struct top_model *model, uint32_t sample, enum top_stack_form form,
                  size_t *ret_count)
 {
-	uint32_t ids[TOP_MAX_FRAMES + 1], lines[TOP_MAX_FRAMES + 1];
-	size_t n = top_frames(&model->input, sample, ids, lines);
+	uint32_t ids[MAX_FRAMES + 1], lines[MAX_FRAMES + 1];
+	size_t n = list_frames(&model->input, sample, ids, lines);
 
 	if (form == TOP_STACK_SHORT)
 		n = top_fold(&model->input, ids, lines, n);
@@ -296,45 +755,4 @@ char **top_stack(const struct top_model *model, uint32_t sample, enum top_stack_
 		                                      : function_name(model, ids[i]);
 	*ret_count = n;
 	return names;
-}
-
-// How much of the window is counted: idle time is not, if there is other time.
-static void count(struct top_model *model)
-{
-	const uint64_t idle = model->share.idle;
-
-	model->hides_idle = model->input.choice.hides_idle && idle < model->share.count;
-	model->n_counted = model->share.count - (model->hides_idle ? idle : 0);
-}
-
-void top_model_init(struct top_model *ret, const struct top_input *input)
-{
-	struct slice slice;
-
-	*ret = (struct top_model){
-	    .input = *input,
-	    .cpus = cpu_log_between(input->cpu_log, input->from_ns, input->to_ns),
-	};
-	find_kinds(ret);
-	add_samples(input, &slice);
-	weigh(input, &slice);
-	ret->n_ticks = count_ticks(input);
-	find_threads(ret, &slice);
-	count(ret);
-	top_find_waits(ret, slice.sums, slice.n_sums);
-	top_find_functions(ret, slice.sums, slice.n_sums);
-	if (input->choice.with_tree)
-		top_find_tree(ret, slice.sums, slice.n_sums);
-	slice_deinit(&slice);
-}
-
-void top_model_deinit(struct top_model *model)
-{
-	free(model->threads);
-	free(model->functions);
-	free(model->waits);
-	free(model->nodes);
-	free(model->kinds);
-	free(model->no_work);
-	*model = (struct top_model){0};
 }

@@ -12,7 +12,6 @@
 #include "top_layout.h"
 #include "top_model.h"
 #include "top_own.h"
-#include "top_tree.h"
 
 enum { MAX_NAME_BYTES = 256, MAX_TREE_ROWS = 20000, HOT_PERCENT = 5, HOT_DEPTH = 12 };
 
