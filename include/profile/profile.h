@@ -272,6 +272,9 @@ static inline const struct wait *sample_wait(const struct profile *profile,
 	return sample->wait == WAIT_NONE ? NULL : &profile->waits[sample->wait];
 }
 
+// In the descriptor of a lock, before who holds it: "NAME" TID.
+#define WAIT_HOLDER ", held by "
+
 // Returns the tid of the thread that holds the lock that is waited for, or whose end is; of a
 // process that of its first thread. 0: it is not known.
 int wait_holder(const struct wait *wait);

@@ -107,3 +107,10 @@ void tracee_abandon_all(void);
 void tracee_look_again(void);
 size_t tracee_count_rests(bool awake);
 void tracee_cut_rests(void);
+
+// Watches for the end of `pid`, the profiler's own child; there is one at a time. Its parent and
+// its tracer are one process, and the kernel reports each end once: if it ends while its main
+// thread is seized, it is told here. tracee_child_has_ended is true then; *ret_status is as waitpid
+// gives it.
+void tracee_watch_child(int pid);
+bool tracee_child_has_ended(int *ret_status);

@@ -13,12 +13,12 @@
 
 #include "agent_cost.h"
 #include "agent_list.h"
-#include "agent_metrics.h"
 #include "agent_process.h"
 #include "clock.h"
 #include "error.h"
 #include "hash.h"
 #include "memory.h"
+#include "metrics.h"
 #include "name_cache.h"
 #include "options.h"
 #include "process_labels.h"

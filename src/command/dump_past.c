@@ -16,8 +16,6 @@
 
 enum { MAX_NAME_BYTES = 64 };
 
-#define HELD_BY ", held by " // wait_reasons.c
-
 // Keeps the span of each thread that holds the moment.
 struct watch {
 	struct span_follower follower; // first: it is told
@@ -42,12 +40,12 @@ static void add_call(struct dump_thread *thread, const struct wait *wait)
 {
 	const char *text = frame_name_descriptor(wait);
 	_cleanup_free_ char *descriptor = text_clean(text, strlen(text), TEXT_UNLIMITED);
-	char *holder = strstr(descriptor, HELD_BY);
+	char *holder = strstr(descriptor, WAIT_HOLDER);
 
 	if (holder) {
 		*holder = '\0';
 		thread->holder =
-		    memory_printf("%s held by %s", descriptor, holder + strlen(HELD_BY));
+		    memory_printf("%s held by %s", descriptor, holder + strlen(WAIT_HOLDER));
 		*descriptor = '\0';
 	}
 	thread->call = call_text_name(wait->syscall, descriptor);

@@ -6,17 +6,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent_cost.h"
 #include "clock.h"
 #include "error.h"
 #include "histogram.h"
 #include "json.h"
 #include "memory.h"
-#include "time_point.h"
 #include "output.h"
 #include "profile.h"
 #include "push_counts.h"
 #include "run_stats.h"
 #include "text.h"
+#include "time_point.h"
 
 enum { MAX_NAME_BYTES = 256 };
 
@@ -32,7 +33,7 @@ static void put_percentiles(struct json *json, const char *key, const struct his
 	json_close(json, '}');
 }
 
-void metrics_put_time(struct json *json, const char *key, int64_t time_ns)
+static void put_time(struct json *json, const char *key, int64_t time_ns)
 {
 	char text[TIME_POINT_TEXT_SIZE];
 
@@ -44,8 +45,8 @@ void metrics_put_time(struct json *json, const char *key, int64_t time_ns)
 static void put_ticks(struct json *json, const struct run_stats *stats,
                       const struct profile *profile)
 {
-	metrics_put_time(json, "start", profile->start_time_ns);
-	metrics_put_time(json, "end", profile->start_time_ns + stats->last_ns - stats->start_ns);
+	put_time(json, "start", profile->start_time_ns);
+	put_time(json, "end", profile->start_time_ns + stats->last_ns - stats->start_ns);
 	json_key_int(json, "duration_ns", stats->last_ns - stats->start_ns);
 	json_key(json, "frequency_hz"); // exactly, to nine digits
 	json_time(json, (int64_t)(stats->frequency_hz * (double)NS_PER_SECOND + 0.5),
@@ -167,7 +168,7 @@ static void put_cpus(struct json *json, const struct cpu_waits *figures)
 static void put_moment(struct json *json, const char *key, int64_t time_ns)
 {
 	if (time_ns) {
-		metrics_put_time(json, key, time_ns);
+		put_time(json, key, time_ns);
 		return;
 	}
 	json_key(json, key);
@@ -175,7 +176,7 @@ static void put_moment(struct json *json, const char *key, int64_t time_ns)
 }
 
 // Samples that are sent, dropped or in waiting windows are all that were written.
-void metrics_put_push(struct json *json, const struct push_counts *push)
+static void put_push(struct json *json, const struct push_counts *push)
 {
 	json_key_open(json, "push", '{');
 	json_key_int(json, "sent_windows", (int64_t)push->sent_windows);
@@ -195,9 +196,9 @@ void metrics_put_push(struct json *json, const struct push_counts *push)
 	json_close(json, '}');
 }
 
-struct error *metrics_write_object(const char *path,
-                                   void (*put)(struct json *json, const void *what),
-                                   const void *what)
+// Replaces the file by an object with what `put` writes behind the version.
+static struct error *
+write_object(const char *path, void (*put)(struct json *json, const void *what), const void *what)
 {
 	struct output *output = NULL;
 	struct error *error = output_open(path, false, &output);
@@ -230,10 +231,64 @@ static void put_metrics(struct json *json, const void *what)
 	json_key_int(json, "lost_windows", metrics->lost_windows);
 	json_key_int(json, "lost_samples", metrics->lost_samples);
 	if (metrics->push)
-		metrics_put_push(json, metrics->push);
+		put_push(json, metrics->push);
 }
 
 struct error *metrics_write(const char *path, const struct metrics *metrics)
 {
-	return metrics_write_object(path, put_metrics, metrics);
+	return write_object(path, put_metrics, metrics);
+}
+
+static void put_windows(struct json *json, const struct agent_metrics *metrics)
+{
+	const struct agent_counts *counts = metrics->counts;
+
+	json_key_int(json, "processes", (int64_t)metrics->n_processes);
+	json_key_int(json, "chosen_processes", (int64_t)metrics->n_chosen);
+	json_key_int(json, "sampled_processes", (int64_t)metrics->n_running);
+	json_key_int(json, "windows", (int64_t)counts->windows);
+	json_key_int(json, "failed_windows", (int64_t)counts->failed);
+	json_key_int(json, "over_limit_windows", (int64_t)counts->over_limit);
+	json_key_int(json, "killed_windows", (int64_t)counts->killed);
+	json_key_int(json, "left_out_windows", (int64_t)counts->left_out);
+	json_key_int(json, "lost_windows", (int64_t)counts->lost_windows);
+	json_key_int(json, "denied", (int64_t)counts->denied);
+	json_key_int(json, "silent", (int64_t)counts->silent);
+}
+
+static void put_sums(struct json *json, const struct agent_counts *counts)
+{
+	json_key_int(json, "ticks", (int64_t)counts->ticks);
+	json_key_int(json, "missed_ticks", (int64_t)counts->missed_ticks);
+	json_key_int(json, "samples", (int64_t)counts->samples);
+	json_key_int(json, "lost_samples", (int64_t)counts->lost_samples);
+	json_key_int(json, "unmended_calls", (int64_t)counts->unmended_calls);
+}
+
+static void put_cost(struct json *json, const struct agent_cost *cost)
+{
+	json_key_int(json, "profiler_cpu_ns", cost->total_cpu_ns);
+	json_key_int(json, "uploader_cpu_ns", cost->uploader_cpu_ns);
+	json_key_int(json, "memory_bytes", (int64_t)cost->memory);
+	json_key_int(json, "peak_memory_bytes", (int64_t)cost->peak_memory);
+}
+
+static void put_agent(struct json *json, const void *what)
+{
+	const struct agent_metrics *metrics = what;
+
+	put_time(json, "start", metrics->start_ns);
+	put_time(json, "now", clock_read_ns(CLOCK_REALTIME));
+	json_key_bool(json, "ended", metrics->ended);
+	json_key_bool(json, "off", metrics->is_off);
+	put_windows(json, metrics);
+	put_sums(json, metrics->counts);
+	put_cost(json, metrics->cost);
+	if (metrics->push)
+		put_push(json, metrics->push);
+}
+
+struct error *agent_metrics_write(const char *path, const struct agent_metrics *metrics)
+{
+	return write_object(path, put_agent, metrics);
 }

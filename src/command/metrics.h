@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// metrics: writes the figures of a run as JSON, for programs.
+// metrics: writes the figures of a run, or of the agent, as JSON, for programs.
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cpu_waits.h"
 
+struct agent_cost;
 struct error;
-struct json;
 struct profile;
 struct push_counts;
 struct run_stats;
@@ -29,11 +30,25 @@ struct metrics {
 // Replaces the file's contents by one object on one line.
 struct error *metrics_write(const char *path, const struct metrics *metrics);
 
-// Does the same with other figures, which `put` writes, behind the version.
-struct error *metrics_write_object(const char *path,
-                                   void (*put)(struct json *json, const void *what),
-                                   const void *what);
+struct agent_counts {
+	uint64_t windows; // begun
+	uint64_t failed;  // of these
+	uint64_t left_out, denied, silent;
+	uint64_t over_limit; // samplers that this agent ended: they took too much memory or time
+	uint64_t killed;     // by others, as by the kernel
+	// Of windows that have ended.
+	uint64_t ticks, missed_ticks, samples, unmended_calls;
+	uint64_t lost_windows, lost_samples; // that were not written
+};
 
-// What others write as well: a moment (CLOCK_REALTIME), and what became of the windows.
-void metrics_put_time(struct json *json, const char *key, int64_t time_ns);
-void metrics_put_push(struct json *json, const struct push_counts *push);
+struct agent_metrics {
+	bool ended, is_off;
+	int64_t start_ns; // CLOCK_REALTIME
+	size_t n_processes, n_chosen, n_running;
+	const struct agent_counts *counts;
+	const struct agent_cost *cost;
+	const struct push_counts *push; // NULL: nothing is pushed
+};
+
+// Does the same with the agent's own figures.
+struct error *agent_metrics_write(const char *path, const struct agent_metrics *metrics);

@@ -170,7 +170,7 @@ int wait_peer(const struct wait *wait)
 
 int wait_text_holder(const char *text)
 {
-	static const char held_by[] = ", held by \"", end_of[] = "the end of \"";
+	static const char held_by[] = WAIT_HOLDER "\"", end_of[] = "the end of \"";
 
 	// What a descriptor is may be any path.
 	if (text[0] == '/' ||

@@ -387,9 +387,6 @@ static void find_tree(struct top_model *model, const struct sample *sums, size_t
 	}
 }
 
-// In the descriptor of a lock (wait_reasons.h), before who has it.
-#define HELD_BY ", held by "
-
 // How a wait for a child's or a thread's end begins, before its name and number.
 #define END_OF "the end of \""
 
@@ -413,7 +410,7 @@ static const char *thing(const struct wait *wait, size_t *ret_length)
 		*ret_length = end_of;
 		return text;
 	}
-	const char *held = strstr(text, HELD_BY);
+	const char *held = strstr(text, WAIT_HOLDER);
 	const size_t length = held ? (size_t)(held - text) : strlen(text);
 	const char *address = text[0] != '/' ? memmem(text, length, " 0x", strlen(" 0x")) : NULL;
 
@@ -475,7 +472,8 @@ static void add_span(const struct top_model *model, const struct span *span, str
 		row->longest_ns = to_ns - from_ns;
 		row->sample = span->sample;
 	}
-	if (to_ns < row->held_until_ns || !strstr(input->profile->waits[wait].descriptor, HELD_BY))
+	if (to_ns < row->held_until_ns ||
+	    !strstr(input->profile->waits[wait].descriptor, WAIT_HOLDER))
 		return;
 	row->held_until_ns = to_ns;
 	row->held = wait;
@@ -594,15 +592,15 @@ char *top_wait_thing(const struct top_model *model, const struct top_wait *row)
 		           : top_waits_for(model, row->wait);
 	}
 	return call_of(wait, wait->descriptor,
-	               (size_t)(strstr(wait->descriptor, HELD_BY) - wait->descriptor));
+	               (size_t)(strstr(wait->descriptor, WAIT_HOLDER) - wait->descriptor));
 }
 
 char *top_wait_holder(const struct top_model *model, const struct top_wait *row)
 {
 	if (row->held == WAIT_NONE)
 		return memory_strdup("");
-	const char *text =
-	    strstr(model->input.profile->waits[row->held].descriptor, HELD_BY) + strlen(HELD_BY);
+	const char *text = strstr(model->input.profile->waits[row->held].descriptor, WAIT_HOLDER) +
+	                   strlen(WAIT_HOLDER);
 	return text_clean(text, strlen(text), MAX_NAME_BYTES);
 }
 

@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "child_exit.h"
 #include "clock.h"
 #include "command_file.h"
 #include "diagnose.h"
@@ -149,7 +148,7 @@ struct error *launch_start(char *const command[], const struct events *events,
 	supervise_leave_group(origin);
 	close(error_write);
 	error_write = -1;
-	child_exit_watch(launch.pid);
+	tracee_watch_child(launch.pid);
 	struct error *error = trace_child(&launch, command[0], go_write, error_read);
 	if (error) {
 		close(go_write);
@@ -222,7 +221,7 @@ static bool take_end(struct launch *launch)
 	pid_t pid;
 
 	if (!launch->ended)
-		launch->ended = child_exit_is_known(&launch->exit_status);
+		launch->ended = tracee_child_has_ended(&launch->exit_status);
 	if (launch->ended)
 		return true;
 	give_way();
@@ -230,7 +229,7 @@ static bool take_end(struct launch *launch)
 		pid = waitpid(launch->pid, &launch->exit_status, WNOHANG);
 	while (pid < 0 && errno == EINTR);
 	if (pid < 0) // the signal handler has just reaped it
-		launch->ended = child_exit_is_known(&launch->exit_status) || errno == ECHILD;
+		launch->ended = tracee_child_has_ended(&launch->exit_status) || errno == ECHILD;
 	else
 		launch->ended = pid == launch->pid;
 	return launch->ended;

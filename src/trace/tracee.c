@@ -6,7 +6,6 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "child_exit.h"
 #include "privileged_exec.h"
 #include "proc.h"
 #include "rescues.h"
@@ -19,6 +18,10 @@
 
 static volatile sig_atomic_t seizing, abandoned, cutting;
 static volatile sig_atomic_t unserved; // tracee_take_unserved
+
+// The command, and how it ended, if this was told here.
+static int child_pid, child_status;
+static bool child_has_ended;
 
 // What the signal handler is to call.
 static void (*volatile serve_at_once)(void *context);
@@ -46,6 +49,28 @@ static void follow_exec(struct seized *entry)
 	let_leave(entry);
 }
 
+void tracee_watch_child(int pid)
+{
+	child_pid = pid;
+	child_has_ended = false;
+}
+
+bool tracee_child_has_ended(int *ret_status)
+{
+	if (child_has_ended)
+		*ret_status = child_status;
+	return child_has_ended;
+}
+
+// Notes a status, as waitpid gives it, if it is the child's end.
+static void note_exit(int tid, int status)
+{
+	if (tid != child_pid || WIFSTOPPED(status))
+		return;
+	child_has_ended = true;
+	child_status = status;
+}
+
 // Collects what the thread reports. False if there is no such thread any more.
 static bool collect_report(struct seized *entry)
 {
@@ -62,7 +87,7 @@ static bool collect_report(struct seized *entry)
 	entry->stands = WIFSTOPPED(status);
 	entry->reported = true;
 	entry->status = status;
-	child_exit_note(entry->tid, status);
+	note_exit(entry->tid, status);
 	return true;
 }
 
@@ -379,7 +404,7 @@ static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 	entry->stands = tracee_stop_read(status, ret);
 	if (entry->stands)
 		return TRACEE_STOPPED;
-	child_exit_note(tid, status);
+	note_exit(tid, status);
 	seized_forget(tid);
 	return TRACEE_EXITED;
 }

@@ -2,6 +2,7 @@
 #include "page.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "frame_name.h"
 #include "frame_table.h"
@@ -314,4 +315,136 @@ void page_add(struct page *page, const struct report *report, bool is_base)
 	frame_table_deinit(&adding.table);
 	free(adding.frames);
 	free(adding.places);
+}
+
+// Sums without time: each place in the tree has one run for all of its own sum, one after the
+// other, so that the page is not larger than its tree.
+
+void page_add_self(struct page *page, uint32_t node, int64_t count, int64_t scale_ns)
+{
+	const int64_t room_ns = PAGE_MAX_SUM_NS - page->end_ns;
+	const int64_t ns = count > room_ns / scale_ns ? room_ns : count * scale_ns;
+
+	page->tree.nodes[node].self_ns += ns;
+	page->end_ns += ns;
+}
+
+void page_add_self_runs(struct page *page)
+{
+	int64_t at_ns = 0;
+
+	for (size_t i = 0; i < page->tree.n_nodes; i++) {
+		const int64_t ns = page->tree.nodes[i].self_ns;
+		if (ns == 0)
+			continue;
+		*array_push(page->runs, page->n_runs, page->runs_capacity) =
+		    (struct page_run){.start_ns = at_ns, .end_ns = at_ns + ns, .node = (uint32_t)i};
+		at_ns += ns;
+	}
+	if (page->n_runs > 0)
+		*array_push(page->threads, page->n_threads, page->threads_capacity) =
+		    (struct page_thread){
+		        .name = string_table_intern(&page->thread_names, "samples"),
+		        .death_ns = -1,
+		        .n_runs = page->n_runs,
+		        .weights.factor = {1, 1, 1},
+		    };
+}
+
+uint32_t page_add_cut(struct page *page, uint32_t node, size_t max_frames)
+{
+	struct page_tree *tree = &page->tree;
+	_cleanup_free_ char *name = memory_printf("[truncated: more than %zu frames]", max_frames);
+	const struct page_frame frame = {
+	    .name = string_table_intern(&tree->names, name),
+	    .file = string_table_intern(&tree->files, ""),
+	    .module = string_table_intern(&tree->modules, ""),
+	    .flags = PAGE_END,
+	};
+
+	return page_tree_child(tree, node, page_tree_frame(tree, &frame));
+}
+
+// The page of a long recording has more runs than a browser can hold: short runs that lie close
+// together become one run for each place, kind and wait. Sums stay exact; only the order within
+// such a stretch of time is lost.
+
+static int compare_runs(const void *a_pointer, const void *b_pointer)
+{
+	const struct page_run *a = a_pointer, *b = b_pointer;
+
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return (a->wait > b->wait) - (a->wait < b->wait);
+}
+
+// Puts the runs of one stretch together, leaving one run of each sort, one after the other. Returns
+// how many are left.
+static size_t put_together(struct page_run *runs, size_t n)
+{
+	int64_t at_ns = n > 0 ? runs[0].start_ns : 0;
+	size_t kept = 0;
+
+	qsort(runs, n, sizeof(*runs), compare_runs);
+	for (size_t i = 0; i < n; i++) {
+		const int64_t length_ns = runs[i].end_ns - runs[i].start_ns;
+		if (kept == 0 || compare_runs(&runs[kept - 1], &runs[i]) != 0) {
+			runs[kept] = runs[i];
+			runs[kept].start_ns = runs[kept].end_ns = at_ns;
+			kept++;
+		}
+		at_ns += length_ns;
+		runs[kept - 1].end_ns = at_ns;
+	}
+	return kept;
+}
+
+static bool is_short(const struct page_run *run, int64_t stretch_ns)
+{
+	return run->end_ns - run->start_ns < stretch_ns;
+}
+
+// Returns the end of the short runs from `first` on that begin in the same stretch.
+static size_t end_of_stretch(const struct page_run *runs, size_t first, size_t n,
+                             int64_t stretch_ns)
+{
+	const int64_t stretch = runs[first].start_ns / stretch_ns;
+	size_t end = first;
+
+	while (end < n && is_short(&runs[end], stretch_ns) &&
+	       runs[end].start_ns / stretch_ns == stretch)
+		end++;
+	return end > first ? end : first + 1;
+}
+
+static void bound_thread(struct page *page, struct page_thread *thread, int64_t stretch_ns,
+                         size_t *n_kept)
+{
+	struct page_run *runs = page->runs + thread->first_run;
+	const size_t n = thread->n_runs;
+
+	thread->first_run = *n_kept;
+	for (size_t i = 0, end; i < n; i = end) {
+		end = end_of_stretch(runs, i, n, stretch_ns);
+		const size_t left = put_together(runs + i, end - i);
+		memmove(page->runs + *n_kept, runs + i, left * sizeof(*runs));
+		*n_kept += left;
+	}
+	thread->n_runs = *n_kept - thread->first_run;
+}
+
+void page_bound_runs(struct page *page, size_t max_runs)
+{
+	int64_t stretch_ns = PAGE_UNIT_NS;
+
+	while (page->n_runs > max_runs && stretch_ns <= page->end_ns) {
+		size_t n_kept = 0;
+		stretch_ns *= 2;
+		for (size_t i = 0; i < page->n_threads; i++)
+			bound_thread(page, &page->threads[i], stretch_ns, &n_kept);
+		page->n_runs = n_kept;
+		page->stretch_ns = stretch_ns;
+	}
 }

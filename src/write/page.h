@@ -80,7 +80,7 @@ void page_deinit(struct page *page);
 // Adds the report's timeline.
 void page_add(struct page *page, const struct report *report, bool is_base);
 
-// Puts short runs that lie close together into one run of each sort (page_bounded.c). Does so over
+// Puts short runs that lie close together into one run of each sort. Does so over
 // longer and longer stretches of time, until at most max_runs are left or each thread is one
 // stretch.
 void page_bound_runs(struct page *page, size_t max_runs);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// x86_code, x86_padding: whether code may be a part of the function that begins elsewhere.
+// x86_code, and padding: whether code may be a part of the function that begins elsewhere.
 #include <string.h>
 
 #include "arch.h"
 #include "memory.h"
 #include "unit.h"
 #include "x86_code.h"
-#include "x86_padding.h"
 
 enum { BASE = 0x1000, BEHIND = 0x1200 };
 
@@ -112,20 +111,20 @@ static void test_may_go_on(void **state)
 static void test_padding(void **state)
 {
 	(void)state;
-	assert_true(x86_padding_is_all(CODE("\x90")));
-	assert_true(x86_padding_is_all(CODE("\xcc\xcc\xcc")));
-	assert_true(x86_padding_is_all(CODE("\x66\x90\x0f\x1f\x44\x00\x00")));
-	assert_true(x86_padding_is_all(CODE("\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00")));
-	assert_false(x86_padding_is_all(CODE("\x90\xc3")));
-	assert_false(x86_padding_is_all(CODE("\x0f\x1f"))); // cut
+	assert_true(ARCH_NATIVE->is_padding(CODE("\x90")));
+	assert_true(ARCH_NATIVE->is_padding(CODE("\xcc\xcc\xcc")));
+	assert_true(ARCH_NATIVE->is_padding(CODE("\x66\x90\x0f\x1f\x44\x00\x00")));
+	assert_true(ARCH_NATIVE->is_padding(CODE("\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00")));
+	assert_false(ARCH_NATIVE->is_padding(CODE("\x90\xc3")));
+	assert_false(ARCH_NATIVE->is_padding(CODE("\x0f\x1f"))); // cut
 	// nop; jmp to the nop, in both lengths; jne; and to what is behind it
-	assert_true(x86_padding_jumps_back(CODE("\x90\xeb\xfd")));
-	assert_true(x86_padding_jumps_back(CODE("\x90\xe9\xfa\xff\xff\xff")));
-	assert_true(x86_padding_jumps_back(CODE("\x90\x75\xfd")));
-	assert_true(x86_padding_jumps_back(CODE("\x90\x0f\x85\xf9\xff\xff\xff")));
-	assert_false(x86_padding_jumps_back(CODE("\x90\x75\xfe")));
-	assert_false(x86_padding_jumps_back(CODE("\x90\xe8\xfa\xff\xff\xff"))); // call
-	assert_false(x86_padding_jumps_back(CODE("\x90\x06\xeb\xfc"))); // behind no instruction
+	assert_true(ARCH_NATIVE->jumps_back(CODE("\x90\xeb\xfd")));
+	assert_true(ARCH_NATIVE->jumps_back(CODE("\x90\xe9\xfa\xff\xff\xff")));
+	assert_true(ARCH_NATIVE->jumps_back(CODE("\x90\x75\xfd")));
+	assert_true(ARCH_NATIVE->jumps_back(CODE("\x90\x0f\x85\xf9\xff\xff\xff")));
+	assert_false(ARCH_NATIVE->jumps_back(CODE("\x90\x75\xfe")));
+	assert_false(ARCH_NATIVE->jumps_back(CODE("\x90\xe8\xfa\xff\xff\xff"))); // call
+	assert_false(ARCH_NATIVE->jumps_back(CODE("\x90\x06\xeb\xfc"))); // behind no instruction
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 #include "rule.h"
 #include "x86_code.h"
 #include "x86_frame.h"
-#include "x86_padding.h"
+#include "x86_instruction.h"
 #include "x86_registers.h"
 #include "x86_thunk.h"
 
@@ -199,6 +199,38 @@ static bool is_stack_start(const uint8_t *code, size_t size)
 	return starts_with(code, size, "\x48\x31\xff\xe8", 4) && size > 8 && code[8] == 0xf4;
 }
 
+// True if the code is nothing but what lies between functions: instructions that do nothing.
+static bool is_padding(const uint8_t *code, size_t size)
+{
+	struct instruction i;
+
+	for (size_t at = 0; at < size; at += i.length)
+		if (!x86_instruction_decode(code + at, size - at, &i) ||
+		    !x86_instruction_is_padding(&i))
+			return false;
+	return true;
+}
+
+static bool is_jump(const struct instruction *i)
+{
+	if (i->is_vector)
+		return false;
+	return i->map == MAP_ONE ? (i->opcode >= 0x70 && i->opcode <= 0x7f) || i->opcode == 0xe9 ||
+	                               i->opcode == 0xeb
+	                         : i->map == MAP_0F && i->opcode >= 0x80 && i->opcode <= 0x8f;
+}
+
+// True if a jump in the code, decoded one instruction after another, leads to its first byte.
+static bool jumps_back(const uint8_t *code, size_t size)
+{
+	struct instruction i;
+
+	for (size_t at = 0; x86_instruction_decode(code + at, size - at, &i); at += i.length)
+		if (is_jump(&i) && (int64_t)(at + i.length) + i.immediate == 0)
+			return true;
+	return false;
+}
+
 enum { DIRECT_CALL_BYTES = 5 }; // call rel32
 
 static uint64_t direct_call_target(const uint8_t *bytes, uint64_t next)
@@ -271,8 +303,8 @@ const struct arch arch_native = {
     .leads_to = x86_code_leads_to,
     .may_lead_to = x86_code_may_lead_to,
     .may_return = x86_code_may_return,
-    .is_padding = x86_padding_is_all,
-    .jumps_back = x86_padding_jumps_back,
+    .is_padding = is_padding,
+    .jumps_back = jumps_back,
     .is_after_call = x86_code_is_after_call,
     .max_call_bytes = X86_CODE_MAX_CALL_BYTES,
     .direct_call_target = direct_call_target,
