@@ -114,6 +114,13 @@ class Diff(harness.TestCase):
         self.assertEqual(out, b"main;a 1 0\nmain;b 5 0\nmain;c d 0 7\n")
         self.assertIn("left out 2 lines that are not folded stacks", told)
 
+    def test_page(self):
+        """A page has stacks, but none that can be compared: not lines of HTML either."""
+        page = os.path.join(self.directory(), "x.html")
+        profiler("report", self.paths[0], "-o", page)
+        _, told = profiler("diff", page, self.paths[1], status=1)
+        self.assertEqual(told, f"profiler: {page} is a page: give the recording or other profile that it was made of\n")
+
     def test_folded_of_others(self):
         """Other line ends, a byte order mark, tabs: as page and view read them. What has no folded stack
         is no profile; an empty one has no samples."""

@@ -58,6 +58,14 @@ static struct error *replay(struct diff_input *input, bool timed)
 	return view_end(&input->view);
 }
 
+static bool is_page(const struct diff_input *input)
+{
+	static const char beginning[] = "<!doctype html>";
+
+	return input->size >= strlen(beginning) &&
+	       memcmp(input->text, beginning, strlen(beginning)) == 0;
+}
+
 static struct error *read_input(struct diff_input *input, const char *word, bool timed)
 {
 	uint8_t *bytes;
@@ -75,6 +83,11 @@ static struct error *read_input(struct diff_input *input, const char *word, bool
 		return error;
 	}
 	input->text = (char *)bytes;
+	if (is_page(input))
+		return error_create(EXIT_STATUS_TARGET,
+		                    "%s is a page: give the recording or other profile that it "
+		                    "was made of",
+		                    input->name);
 	if (!recording_is(input->text, input->size))
 		return NULL;
 	error = recording_open_bytes(input->name, (uint8_t *)take_pointer(input->text), input->size,
