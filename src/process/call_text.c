@@ -180,12 +180,16 @@ void call_text_duration(int64_t ns, char ret[CALL_TEXT_DURATION_SIZE])
 static bool read_time(const struct call_writer *writer, uint64_t address, bool timeval,
                       double *ret_s)
 {
+	const int64_t parts = timeval ? 1000000 : NS_PER_SECOND; // of a second
 	int64_t time[2];
 
 	if (!writer->memory ||
 	    !writer->memory->read(writer->memory->context, address, time, sizeof(time)))
 		return false;
-	*ret_s = (double)time[0] + (double)time[1] / (timeval ? 1e6 : 1e9);
+	// Else the thread has gone on since its call was read, and other things are there.
+	if (time[0] < 0 || time[0] > INT64_MAX / NS_PER_SECOND || time[1] < 0 || time[1] >= parts)
+		return false;
+	*ret_s = (double)time[0] + (double)time[1] / (double)parts;
 	return true;
 }
 
