@@ -89,7 +89,8 @@ static const struct option_row own_rows[] = {
 	VALUE(0, "at", "WHEN", parse_at, "for a recording: what threads did at WHEN, a time\n"
 	      "since its start (5s) or of the day (14:03:07)"),
 	FLAG("json", json, "print JSON, one object per line and dump"),
-	FLAG("all-frames", all_frames, "one line for each frame; deep stacks and long names whole"),
+	FLAG("all-frames", all_frames, "one line for each frame; deep stacks and long\n"
+	      "names whole"),
 	FLAG("no-group", no_group, "print each thread by itself, even if stacks are equal"),
 	FLAG("no-locks", no_locks, "do not find out who holds what threads wait for"),
 	{.short_name = 'o', .long_name = "output", .argument = "FILE", .rare = true,
