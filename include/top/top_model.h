@@ -82,7 +82,7 @@ struct top_function {
 };
 
 // Something that threads wait for: waits of the same kind, call and descriptor. For a lock they are
-// the same whoever holds it.
+// the same whoever holds it; connections, if they lead to the same server.
 struct top_wait {
 	enum wait_kind kind;
 	uint32_t wait;   // in the profile: the first wait for the same thing

@@ -52,8 +52,27 @@ static int own_width(const struct top_table *table, int column, int terminal)
 	return terminal && needed > most ? most : needed;
 }
 
+// Gives the columns of text that need less than their share of `room` what they need. Returns what
+// is left for the others, whose widths then are still shares; *shares: their sum.
+static int settle_narrow(struct top_table *table, int room, int *shares, bool settled[])
+{
+	for (int i = 0; i < table->n_columns; i++) {
+		if (table->columns[i].content != TOP_TEXT || table->widths[i] == 0 || settled[i])
+			continue;
+		const int share = table->widths[i], needed = needed_width(table, i);
+		if (*shares > 0 && needed >= room * share / *shares)
+			continue;
+		table->widths[i] = needed;
+		settled[i] = true;
+		*shares -= share;
+		return settle_narrow(table, room - needed, shares, settled);
+	}
+	return room;
+}
+
 void top_layout(struct top_table *table, int terminal)
 {
+	bool settled[TOP_MAX_COLUMNS] = {false};
 	int left = terminal, shares = 0;
 
 	table->is_limited = terminal > 0;
@@ -70,8 +89,10 @@ void top_layout(struct top_table *table, int terminal)
 		                                               : needed_width(table, i);
 		left -= (column->content == TOP_TEXT ? 0 : table->widths[i]) + 1;
 	}
+	if (terminal)
+		left = settle_narrow(table, left + 1 > 0 ? left + 1 : 0, &shares, settled) - 1;
 	for (int i = 0; i < table->n_columns && terminal; i++) {
-		if (table->columns[i].content != TOP_TEXT || table->widths[i] == 0)
+		if (table->columns[i].content != TOP_TEXT || table->widths[i] == 0 || settled[i])
 			continue;
 		const int share = table->widths[i], room = left + 1 > 0 ? left + 1 : 0;
 		table->widths[i] = room * share / shares > 0 ? room * share / shares : 1;

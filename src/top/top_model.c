@@ -399,13 +399,44 @@ static size_t end_of_length(const char *text)
 	return quote ? (size_t)(quote + 1 - text) : 0;
 }
 
+// Of a connection the end that serves, as the other one's port is new each time: "-> HOST:PORT" if
+// that is the other end. Of a socket that was closed too soon to be known, nothing but that. NULL:
+// the text is of something else.
+static const char *served_end(const char *text, size_t *ret_length)
+{
+	enum { FIRST_CHOSEN = 32768 }; // net.ipv4.ip_local_port_range
+	static const char unknown[] = "socket:", tcp[] = "tcp ", arrow[] = " -> ";
+	const char *to = strncmp(text, tcp, strlen(tcp)) == 0 ? strstr(text, arrow) : NULL;
+	const char *colon = to ? memrchr(text, ':', (size_t)(to - text)) : NULL;
+
+	if (strncmp(text, unknown, strlen(unknown)) == 0) {
+		*ret_length = strlen(unknown) - 1;
+		return text;
+	}
+	if (!colon)
+		return NULL;
+	if (strtol(colon + 1, NULL, 10) < FIRST_CHOSEN) {
+		*ret_length = (size_t)(to - text);
+		return text;
+	}
+	const char *address = to + strlen(arrow);
+	size_t length = strcspn(address, " ");
+	while (length > 0 && strchr(",:", address[length - 1])) // who is there follows
+		length--;
+	*ret_length = (size_t)(address + length - (to + 1));
+	return to + 1;
+}
+
 // The part of the text that says what is waited for, whoever holds it. Of a lock it is the address:
 // in the instant in which nobody holds it its kind may not be known.
 static const char *thing(const struct wait *wait, size_t *ret_length)
 {
 	const char *text = frame_name_descriptor(wait);
 	const size_t end_of = end_of_length(text);
+	const char *end = served_end(text, ret_length);
 
+	if (end)
+		return end;
 	if (end_of > 0) {
 		*ret_length = end_of;
 		return text;
@@ -585,11 +616,14 @@ char *top_wait_thing(const struct top_model *model, const struct top_wait *row)
 	if (row->kind == WAIT_KIND_RUNNABLE)
 		return memory_strdup("a CPU");
 	if (row->held == WAIT_NONE) {
-		const char *text = frame_name_descriptor(&model->input.profile->waits[row->wait]);
-		return row->is_several && end_of_length(text) > 0
-		           ? call_of(&model->input.profile->waits[row->wait], text,
-		                     end_of_length(text))
-		           : top_waits_for(model, row->wait);
+		const struct wait *first = &model->input.profile->waits[row->wait];
+		size_t length;
+		const char *text = thing(first, &length);
+		if (!row->is_several)
+			return top_waits_for(model, row->wait);
+		_cleanup_free_ char *several =
+		    memory_printf("%s%.*s", text[0] == '-' ? "tcp " : "", (int)length, text);
+		return call_of(first, several, strlen(several));
 	}
 	return call_of(wait, wait->descriptor,
 	               (size_t)(strstr(wait->descriptor, WAIT_HOLDER) - wait->descriptor));

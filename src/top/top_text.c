@@ -117,7 +117,8 @@ static const char *last_columns(const char *text, int width)
 static char *cut_middle(const char *text, int width)
 {
 	const char *bracket = strrchr(text, '(');
-	const char *place = bracket && bracket > text && bracket[-1] == ' ' ? bracket : NULL;
+	const bool ends = text[0] && text[strlen(text) - 1] == ')'; // as "f (x.c:3)"
+	const char *place = ends && bracket > text && bracket[-1] == ' ' ? bracket : NULL;
 	int n_end = (width - 1) / 3;
 
 	if (place && top_text_width(place) + MIN_START_COLUMNS + 1 > width) {

@@ -9,6 +9,7 @@
 #include "profile.h"
 #include "report_fixture.h"
 #include "symbolize.h"
+#include "syscall_numbers.h"
 #include "top_model.h"
 #include "top_own.h"
 #include "unit.h"
@@ -128,11 +129,58 @@ static void test_where(void **state)
 	}
 }
 
+// Two threads that wait for the same server, and one for another, are two rows.
+static void test_connections(void **state)
+{
+	static const char *const descriptors[] = {
+	    "tcp 10.0.0.1:40000 -> 10.0.0.7:5432: \"db\" 7",
+	    "tcp 10.0.0.1:40001 -> 10.0.0.7:5432: \"db\" 8",
+	    "tcp 10.0.0.1:40002 -> 10.0.0.7:6379",
+	};
+	static const struct cpu_log no_log;
+	struct report_fixture f;
+	struct top_own own = {0};
+	struct top_model model;
+	struct span spans[array_size(descriptors)];
+
+	(void)state;
+	report_fixture_init(&f);
+	const uint32_t frame = report_fixture_frame(&f, "recv");
+	for (uint32_t i = 0; i < array_size(descriptors); i++) {
+		const uint32_t thread = report_fixture_thread(&f, (int)i + 1, "t");
+		const uint32_t wait =
+		    profile_intern_wait(&f.profile, SYS_recvfrom, descriptors[i], "");
+		report_fixture_wait(&f, thread, THREAD_SLEEPING, &frame, 1, STACK_COMPLETE, wait,
+		                    1);
+		spans[i] = (struct span){
+		    .thread = thread, .sample = i, .count = 1, .start_ns = 1, .end_ns = 10 * MS};
+	}
+	top_own_update(&own, &f.profile, &f.modules, &f.symbols);
+	top_model_init(&model, &(struct top_input){.profile = &f.profile,
+	                                           .modules = &f.modules,
+	                                           .symbols = &f.symbols,
+	                                           .spans = spans,
+	                                           .n_spans = array_size(spans),
+	                                           .to_ns = INT64_MAX,
+	                                           .cpu_log = &no_log,
+	                                           .own = &own});
+	assert_int_equal(model.n_waits, 2);
+	assert_int_equal(model.waits[0].count, 2);
+	_cleanup_free_ char *first = top_wait_thing(&model, &model.waits[0]);
+	_cleanup_free_ char *second = top_wait_thing(&model, &model.waits[1]);
+	assert_string_equal(first, "recvfrom(tcp -> 10.0.0.7:5432)");
+	assert_string_equal(second, "recvfrom(tcp 10.0.0.1:40002 -> 10.0.0.7:6379)");
+	top_model_deinit(&model);
+	top_own_deinit(&own);
+	report_fixture_deinit(&f);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_where),
+	    cmocka_unit_test(test_connections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
