@@ -282,6 +282,17 @@ class Outputs(harness.TestCase):
         self.assertEqual(told, ["look first at", "then", "then"], shown)
         self.assertNotIn("LONGEST", shown)
 
+    def test_finding_of_none(self):
+        """That a program is idle is an answer as well."""
+        code = "import threading; print(flush=True); threading.Event().wait()"
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as target:
+            self.addCleanup(target.kill)
+            target.stdout.readline()
+            status, shown = run_in_terminal(["-p", target.pid, "-d", "1", "-o", "x.pb.gz"], self.directory())
+            target.kill()
+        self.assertEqual(status, 0, shown)
+        self.assertIn("profiler: It is idle: its threads wait for work nearly all of the time.", shown)
+
     def test_answer_without_a_page(self):
         """A folder that takes no file: one line says so, and the table is shown."""
         shown, _ = self.answer("-p", self.target.pid, "-d", "0.3", directory="/proc")

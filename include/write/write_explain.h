@@ -19,6 +19,7 @@ struct explain_line {
 struct explain_lines {
 	struct explain_line items[MAX_EXPLAIN_LINES]; // the most important first
 	size_t n;
+	const char *none;  // what to say if there are none; static
 	bool cpu_is_first; // waits for CPUs would come before all of these, but are not among them
 };
 

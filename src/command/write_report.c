@@ -167,6 +167,8 @@ void write_report_findings(const struct options *options, const struct report_so
 	if (!isatty(STDERR_FILENO) || options->waits_ns)
 		return;
 	explain(options, source, &lines);
+	if (lines.n == 0 && !lines.cpu_is_first)
+		fprintf(stderr, "profiler: %s\n", lines.none);
 	// Beside the tables one is enough.
 	for (size_t i = 0; i < lines.n && !(i > 0 && options->answers); i++)
 		fprintf(stderr, "profiler: %s: %s\n",

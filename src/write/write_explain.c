@@ -243,6 +243,7 @@ void explain_lines_init(struct explain_lines *lines, const struct report *report
 
 	*lines = (struct explain_lines){0};
 	explain_make(report, &explanation);
+	lines->none = nothing(&explanation);
 	for (size_t i = 0; i < explanation.n_findings && lines->n < MAX_EXPLAIN_LINES; i++) {
 		const struct finding *finding = &explanation.findings[i];
 		if (finding->rule == RULE_CPU && report->cpu_wait) {
