@@ -484,6 +484,13 @@ class Explain(harness.TestCase):
         self.assertIn("profiler: Perl functions are not shown: ", run.stderr)
         self.assertEqual(Run(["explain", "-d", "0.5", "-q", target.pid]).finish().stderr, "")
 
+    def test_functions_without_names(self):
+        """That it computes in code of a compiler in the program is said, if nothing names that code."""
+        node = harness.find_tool("node")
+        target = self.start(node, "-e", 'let n = 0; console.log("ready"); setInterval(() => { for (let i = 0; i < 1e7; i++) n += i % 7 }, 1)')
+        text = Run(["explain", "-d", SECONDS, "-q", target.pid]).finish().stdout.decode()
+        self.assertRegex(text, r"\n1\. \d+ % .* computes in functions compiled at run time, which have no names\.\n")
+
     def test_usage(self):
         run = Run(["explain"]).finish(expect=harness.STATUS_USAGE)
         self.assertIn("explain: give a process: profiler explain PID", run.stderr)

@@ -17,6 +17,7 @@
 #include "stack_marks.h"
 #include "symbolize.h"
 #include "syscall_name.h"
+#include "syscall_numbers.h"
 #include "wait_kind.h"
 #include "writer.h"
 
@@ -213,6 +214,11 @@ static bool is_child_call(const struct wait *wait)
 	return is_call(wait, "wait4") || is_call(wait, "waitid");
 }
 
+static bool waits_for_signal(const struct wait *wait)
+{
+	return wait->syscall == SYS_pause || wait->syscall == SYS_rt_sigsuspend;
+}
+
 // True if it waits, with a time limit, for one connection alone, and the other end has not begun
 // it. Several descriptors, or another socket, may be an event loop's.
 static bool is_one_connection(const struct explanation *explanation, const struct wait *wait)
@@ -276,7 +282,9 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		       : strcmp(wait->descriptor, WAIT_ANY_CHILD) == 0 ? RULE_IDLE
 		                                                       : RULE_CHILD;
 	case WAIT_KIND_TIMER: // with a time limit, Python looks for its child again and again
-		return has(explanation, stack, MARK_CHILD) ? RULE_CHILD : RULE_SLEEP;
+		return has(explanation, stack, MARK_CHILD) ? RULE_CHILD
+		       : wait && waits_for_signal(wait)    ? RULE_IDLE
+		                                           : RULE_SLEEP;
 	default:
 		return RULE_IDLE;
 	}
@@ -335,7 +343,20 @@ static enum rule rule_by_thread(struct explanation *explanation, const struct sa
 	                                                                          : rule;
 }
 
-// Returns what is waited for, as a part of a sentence; a new string, "" if nothing is known.
+// True if it runs what a virtual machine has compiled and has not named.
+static bool is_in_nameless_code(const struct explanation *explanation, const struct stack *stack)
+{
+	const struct report *report = explanation->report;
+
+	if (stack->n_frames <= stack->n_blamed)
+		return false;
+	const uint32_t id = report->profile->location_ids[stack->first + stack->n_blamed];
+	return report->symbols->locations[id].count == 0 &&
+	       module_is_jit(report->modules->items[report->profile->locations[id].module]);
+}
+
+// Returns what is waited for, or what it computes, as a part of a sentence; a new string, "" if
+// nothing is known.
 static char *why_text(const struct explanation *explanation, const struct sample *sample,
                       enum rule rule)
 {
@@ -344,6 +365,8 @@ static char *why_text(const struct explanation *explanation, const struct sample
 
 	if (rule == RULE_ALLOCATES)
 		return memory_strdup(garbage_made_text(explanation, sample));
+	if (rule == RULE_HOT && is_in_nameless_code(explanation, &profile->stacks[sample->stack]))
+		return memory_strdup("in functions compiled at run time, which have no names");
 	if (sample->wait == WAIT_NONE || rule == RULE_HOT || rule == RULE_CPU ||
 	    rule == RULE_SLEEP || rule == RULE_ONLY_SLEEP || rule == RULE_CIRCLE || is_sender(rule))
 		return memory_strdup("");
@@ -619,6 +642,15 @@ static double least_ns(const struct explanation *explanation, enum rule rule)
 	return other_ns < ns ? other_ns : ns;
 }
 
+// True if the row's place at that depth has a line.
+static bool has_line_at(const struct explanation *explanation, const struct row *row,
+                        uint32_t depth)
+{
+	const struct place *place = &explanation->places[row->first + depth - 1];
+
+	return place->line != 0 || explain_function(explanation, place->function)->start_line != 0;
+}
+
 // Tells of the rows' function; `own_ns`: of what is in no function that it calls.
 static void emit(struct explanation *explanation, size_t first, size_t end, uint32_t depth,
                  double ns, double own_ns)
@@ -627,11 +659,17 @@ static void emit(struct explanation *explanation, size_t first, size_t end, uint
 	struct finding finding = {.rule = rule, .row = first, .depth = depth, .ns = ns};
 
 	double most_ns = -1;
+	bool knows_line = false; // compiled code may not
 
 	for (size_t i = first; i < end; i++) {
 		const struct row *row = &explanation->rows[i];
-		if (row->ns <= most_ns || (row->n_own != depth && ns <= own_ns))
+		const bool has_line =
+		    depth > 0 && row->n >= depth && has_line_at(explanation, row, depth);
+		if (row->n_own != depth && ns <= own_ns)
 			continue;
+		if (has_line != knows_line ? knows_line : row->ns <= most_ns)
+			continue;
+		knows_line = has_line;
 		most_ns = row->ns;
 		finding.row = i;
 	}

@@ -101,7 +101,8 @@ static char *sentence(const struct explanation *explanation, const struct findin
 	if (finding->depth == 1)
 		return memory_printf("%s %s%s%s", where, does, why[0] ? " " : "", why);
 	_cleanup_free_ char *caller = place_text(explanation, &places[finding->depth - 2], false);
-	return memory_printf("%s, called by %s, %s%s%s", where, caller, does, why[0] ? " " : "",
+	const char *called_by = strncmp(caller, "created by ", 11) == 0 ? "" : "called by ";
+	return memory_printf("%s, %s%s, %s%s%s", where, called_by, caller, does, why[0] ? " " : "",
 	                     why);
 }
 

@@ -52,7 +52,9 @@ static const char *const collects_spare[] = {"runtime.gcDrainMarkWorkerIdle", NU
 static const char *const allocates[] = {"runtime.mallocgc", NULL};
 static const char *const asks_to_collect[] = {"runtime.GC", "debug.FreeOSMemory", NULL};
 static const char *const lookups[] = {"net.(*Resolver)", NULL};
-static const char *const answers[] = {"net/http.(*persistConn).roundTrip", NULL};
+// The second one waits until a connection is made, or another request ends.
+static const char *const answers[] = {"net/http.(*persistConn).roundTrip",
+                                      "net/http.(*Transport).getConn", NULL};
 static const char *const files[] = {"libgo.so*", NULL};
 
 static bool is_source(const char *file)
