@@ -622,13 +622,28 @@ double explain_whole_ns(const struct explanation *explanation, enum rule rule)
 	       (explain_is_last(rule) ? explanation->only_ns : 0);
 }
 
+// Returns from which time on waits for the interpreter's lock are worth telling. On a busy machine,
+// the thread that holds it waits for a CPU, and so do the others with it: of their time, only as
+// much counts as threads that were ready also ran.
+static double least_gil_ns(const struct explanation *explanation)
+{
+	const double part = explain_rules[RULE_GIL].least_percent / 100.0;
+	const double ready_ns = explanation->machine_is_busy ? explanation->all_ready_ns : 0;
+	const double needed_ns = explanation->cpu_ns + ready_ns;
+	const double ran = needed_ns > 0 ? explanation->cpu_ns / needed_ns : 1;
+
+	return part * explanation->active_ns / (ran + part * (1 - ran));
+}
+
 // Returns from which time on it is worth telling.
 static double least_ns(const struct explanation *explanation, enum rule rule)
 {
 	const double ready_ns =
 	    rule == RULE_HOT && !explanation->machine_is_busy ? explanation->all_ready_ns : 0;
 	const double whole_ns = explain_whole_ns(explanation, rule) - ready_ns;
-	const double share_ns = explain_rules[rule].least_percent * whole_ns / 100;
+	const double share_ns = rule == RULE_GIL
+	                            ? least_gil_ns(explanation)
+	                            : explain_rules[rule].least_percent * whole_ns / 100;
 	const double thread_ns = least_thread_ns(explanation, rule);
 
 	// While a lock changes hands, threads seem to wait for each other for a moment.

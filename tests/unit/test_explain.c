@@ -41,6 +41,8 @@ static const struct activity resolves = {
     THREAD_SLEEPING, NO_SYSCALL, "", "chan receive", "net.(*Resolver).LookupHost", ALL_TICKS};
 static const struct activity sleeps = {THREAD_SLEEPING, SYS_nanosleep, "", "",
                                        "nanosleep",     ALL_TICKS};
+static const struct activity waits_for_signal = {THREAD_SLEEPING, SYS_pause, "", "",
+                                                 "pause",         ALL_TICKS};
 static const struct activity sleeps_often = {
     THREAD_SLEEPING, SYS_nanosleep, "", "", "nanosleep", 150};
 static const struct activity computes = {THREAD_RUNNING, NO_SYSCALL, "", "", "memcpy", 50};
@@ -127,6 +129,7 @@ static const struct {
     {"one thread hands out work to a pool", {{&borrows}}, ""},
     {"a name look-up in Go", {{&resolves}}, "!name-lookup"},
     {"sleeps only", {{&sleeps}}, "sleep"},
+    {"waits for a signal", {{&waits_for_signal}}, ""},
     {"sleeps, and another thread has more to tell",
      {{&sleeps}, {&computes, &sleeps_often}},
      "sleep hot"},
@@ -235,6 +238,54 @@ static void test_busy_machine(void **state)
 		free(rules);
 		report_fixture_deinit(&f);
 	}
+}
+
+// Who holds the interpreter's lock while it waits for a CPU makes the others wait for that, too: it
+// is a fault if it would be one on a machine that is not busy.
+static void test_gil_on_busy_machine(void **state)
+{
+	(void)state;
+	for (uint64_t ticks = 30; ticks <= 50; ticks += 20) {
+		struct report_fixture f;
+		report_fixture_init(&f);
+		report_fixture_function(&f, "work", "work", "/src/prog.c");
+		const uint32_t waits = report_fixture_thread(&f, 100, "main");
+		const uint32_t holds = report_fixture_thread(&f, 101, "main");
+		struct activity some = gil;
+		some.ticks = ticks;
+		add(&f, waits, &some);
+		add(&f, holds, &ready);
+		add(&f, holds, &computes);
+		f.report.cpu_wait = "waited";
+		f.report.cpu_by_others = true;
+		char *rules = found(&f);
+		assert_string_equal(rules, ticks == 30 ? "hot" : "!gil hot");
+		free(rules);
+		report_fixture_deinit(&f);
+	}
+}
+
+// Code that is compiled at run time may have lines only here and there: one of them is told.
+static void test_line(void **state)
+{
+	struct report_fixture f;
+	struct explanation explanation;
+
+	(void)state;
+	report_fixture_init(&f);
+	report_fixture_function(&f, "work", "work", "/src/prog.c");
+	const uint32_t thread = report_fixture_thread(&f, 100, "main");
+	for (uint32_t line = 0; line <= 14; line += 7) {
+		const uint32_t id = report_fixture_location(&f, PROGRAM, 0x1000 + line,
+		                                            &(struct fixture_line){0, line}, 1);
+		report_fixture_wait(&f, thread, THREAD_RUNNING, &id, 1, STACK_COMPLETE, WAIT_NONE,
+		                    line == 0 ? 100 : 50 - line);
+	}
+	explain_make(&f.report, &explanation);
+	assert_int_equal(explanation.n_findings, 1);
+	assert_int_equal(explain_places(&explanation, explanation.findings[0].row)[0].line, 7);
+	explain_free(&explanation);
+	report_fixture_deinit(&f);
 }
 
 // Two threads wait for each other: of that, a moment is no deadlock, but passes.
@@ -364,7 +415,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_rules),        cmocka_unit_test(test_why),
 	    cmocka_unit_test(test_busy_machine), cmocka_unit_test(test_circle),
-	    cmocka_unit_test(test_tasks),
+	    cmocka_unit_test(test_tasks),        cmocka_unit_test(test_gil_on_busy_machine),
+	    cmocka_unit_test(test_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
