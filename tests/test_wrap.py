@@ -279,6 +279,8 @@ class Statuses(harness.TestCase):
         for name in ("no-such-command-here", "./no-such-file", "/no/such/file"):
             run = Run(["--", name]).finish(expect=harness.STATUS_NOT_FOUND)
             self.assert_message(run, re.escape(name), status=harness.STATUS_NOT_FOUND)
+            hint = "; to attach to a process of that name: profiler $(pidof no-such-command-here)\n"
+            self.assertEqual(run.stderr.endswith(hint), "/" not in name)
         run = Run(["vieew", "x.html"]).finish(expect=harness.STATUS_NOT_FOUND)
         self.assertEqual(run.stderr, "profiler: vieew: command not found; did you mean profiler view?\n")
 

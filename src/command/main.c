@@ -287,15 +287,19 @@ static void say_unprofiled(struct session *session, struct error *error)
 	session->unprofiled = true;
 }
 
-// No such command: it may be a misspelt verb.
+// No such command: it may be a misspelt verb, or the name of a process.
 static struct error *hint_at_verb(struct error *error, const char *command)
 {
 	const struct verb *verb = verb_similar(command);
 
-	if (!verb || error_status(error) != EXIT_STATUS_NOT_FOUND)
+	if (strchr(command, '/') || !text_ends_with(error_message(error), "command not found"))
 		return error;
-	struct error *hint = error_create(EXIT_STATUS_NOT_FOUND, "%s; did you mean profiler %s?",
-	                                  error_message(error), verb->name);
+	struct error *hint =
+	    verb ? error_create(EXIT_STATUS_NOT_FOUND, "%s; did you mean profiler %s?",
+	                        error_message(error), verb->name)
+	         : error_create(EXIT_STATUS_NOT_FOUND,
+	                        "%s; to attach to a process of that name: profiler $(pidof %s)",
+	                        error_message(error), command);
 	error_destroy(error);
 	return hint;
 }

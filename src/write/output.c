@@ -319,7 +319,8 @@ static struct error *refuse_creation(const struct output *output, int number)
 		return refuse(output, "no files can be created in /proc");
 	if (number != EACCES && number != EPERM)
 		return refuse_errno(output, number);
-	return refuse(output, "no permission to create files in its directory");
+	return refuse(output, output->base ? "no permission to create files in its directory"
+	                                   : "no permission to create files here: give -o FILE");
 }
 
 static char *temporary_name(void)

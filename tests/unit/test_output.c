@@ -291,6 +291,16 @@ static void check_permissions(void)
 	assert_refused("open/readonly", "Permission denied");
 }
 
+// As an output without a name is opened in the current directory.
+static void check_nameless(void)
+{
+	struct output *output;
+
+	assert_int_equal(chdir("closed"), 0);
+	assert_error(output_open(NULL, false, &output), "files here: give -o FILE");
+	assert_int_equal(chdir(".."), 0);
+}
+
 static void test_permissions(void **state)
 {
 	(void)state;
@@ -301,6 +311,7 @@ static void test_permissions(void **state)
 	put_file("open/readonly", "old");
 	assert_int_equal(chmod("open/readonly", 0444), 0);
 	as_nobody(check_permissions);
+	as_nobody(check_nameless);
 	assert_file("open/readonly", "old");
 }
 
