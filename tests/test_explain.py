@@ -164,6 +164,19 @@ public class Main {
     }
 }
 """
+TICKER = """
+import threading, time
+def tick():
+    while True: time.sleep(0.5)
+print("ready", flush=True)
+threading.Thread(target=tick).start()
+"""
+CHILD_NODE = """
+const child = require("child_process");
+function convert() { child.execFileSync("sleep", ["0.3"]); }
+console.log("ready");
+setInterval(convert, 5);
+"""
 # A build waits for whichever job ends first, which is its work.
 BUILD = """
 import os, time
@@ -432,6 +445,11 @@ class Explain(harness.TestCase):
     def test_idle(self):
         run = Run(["explain", "-d", SECONDS, self.python(IDLE).pid]).finish()
         self.assertIn("wait for work nearly all of the time", run.stdout.decode())
+
+    def test_idle_sleeper(self):
+        """What only sleeps is told, but it is idle."""
+        text = Run(["explain", "-d", SECONDS, self.python(TICKER).pid]).finish().stdout.decode()
+        self.assertRegex(text, r"(?m)^It is idle: .* What sleeps most:\n\n1\. tick \(")
 
     def test_build(self):
         self.assertNotIn("child", {finding["rule"] for finding in self.explain(self.python(BUILD))})

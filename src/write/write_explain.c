@@ -158,10 +158,15 @@ static const char *machine_text(const struct explanation *explanation)
 	return explanation->machine_is_busy ? explanation->report->cpu_wait : NULL;
 }
 
+static bool is_idle(const struct explanation *explanation)
+{
+	return (explanation->active_ns + explanation->sleep_ns) * IDLE_PARTS < explanation->all_ns;
+}
+
 // Returns what to say if there is no finding.
 static const char *nothing(const struct explanation *explanation)
 {
-	if ((explanation->active_ns + explanation->sleep_ns) * IDLE_PARTS < explanation->all_ns)
+	if (is_idle(explanation))
 		return "It is idle: its threads wait for work nearly all of the time.";
 	return "Nothing stands out: no single function, lock or wait takes much of it.";
 }
@@ -174,7 +179,10 @@ static const char *heading(const struct explanation *explanation, size_t i)
 	if (explain_rules[finding->rule].is_fault)
 		return NULL;
 	if (i == 0)
-		return "Nothing stands out as a fault. What it does most:";
+		return finding->rule == RULE_ONLY_SLEEP && is_idle(explanation)
+		           ? "It is idle: its threads sleep or wait for work nearly all of the "
+		             "time. What sleeps most:"
+		           : "Nothing stands out as a fault. What it does most:";
 	return explain_rules[finding[-1].rule].is_fault ? "What it does most otherwise:" : NULL;
 }
 
