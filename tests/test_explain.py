@@ -502,6 +502,11 @@ class Explain(harness.TestCase):
         self.assertIn("profiler: Perl functions are not shown: ", run.stderr)
         self.assertEqual(Run(["explain", "-d", "0.5", "-q", target.pid]).finish().stderr, "")
 
+    def test_child_node(self):
+        """Node waits for a child in a loop of events."""
+        found = self.first(self.start(harness.find_tool("node"), "-e", CHILD_NODE))
+        self.assertEqual((found["rule"], found["text"]), ("child", "node::SyncProcessRunner::Spawn waits for a child process"))
+
     def test_functions_without_names(self):
         """That it computes in code of a compiler in the program is said, if nothing names that code."""
         node = harness.find_tool("node")

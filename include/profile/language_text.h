@@ -69,6 +69,10 @@ struct language_text {
 	// Likewise, that wait for a child process, and for a server's answer, in whatever way.
 	const char *const *children, *const *answers;
 
+	// Likewise, with which a virtual machine begins to run the program's own code, which may
+	// have no names.
+	const char *const *enters;
+
 	// The program's own code (own_code.h): names of modules with the language's own code
 	// (fnmatch(3)), what paths of such modules contain, and functions that it has compiled for
 	// itself (fnmatch(3)).

@@ -28,8 +28,8 @@ static const char *const javascript_collects[] = {
     "v8::internal::PointersUpdating",
     NULL,
 };
+// Not what other threads mark meanwhile.
 static const char *const javascript_collects_all[] = {
-    "v8::internal::ConcurrentMarking",
     "v8::internal::IncrementalMarking",
     "v8::internal::MarkCompact",
     NULL,
@@ -100,7 +100,12 @@ static char *javascript_shorten(const char *name)
 	return start > 0 ? javascript_name(name + start) : NULL;
 }
 
+static const char *const javascript_children[] = {"node::SyncProcessRunner::", NULL};
+static const char *const javascript_enters[] = {"Builtins_JSEntry", NULL};
+
 const struct language_text javascript_text = {
+    .children = javascript_children,
+    .enters = javascript_enters,
     .collects = javascript_collects,
     .collects_all = javascript_collects_all,
     .allocates = javascript_allocates,

@@ -118,7 +118,8 @@ static uint32_t push_own(struct explanation *explanation, const struct stack *st
 	return (uint32_t)(explanation->n_places - first);
 }
 
-// The same; if there are none, adds the innermost function with a name.
+// The same; if there are none, adds the function that waits for a child, else the innermost one
+// with a name.
 static uint32_t push_places(struct explanation *explanation, const struct stack *stack, uint32_t i,
                             uint32_t n, uint32_t link)
 {
@@ -127,6 +128,8 @@ static uint32_t push_places(struct explanation *explanation, const struct stack 
 
 	if (count > 0 || !named)
 		return count;
+	named =
+	    (link == 0 ? stack_marks_find(&explanation->marks, stack, MARK_CHILD) : NULL) ?: named;
 	push_place(explanation, named, link);
 	return 1;
 }
@@ -329,7 +332,8 @@ static enum rule rule_by_thread(struct explanation *explanation, const struct sa
 	if (rule != RULE_PEER && rule != RULE_SLEEP && rule != RULE_CHILD &&
 	    !(rule == RULE_LOOKUP && is_task))
 		return rule;
-	if (!is_in_own_code(explanation, &profile->stacks[sample->stack]))
+	const struct stack *stack = &profile->stacks[sample->stack];
+	if (!is_in_own_code(explanation, stack) && !has(explanation, stack, MARK_ENTER))
 		return RULE_IDLE;
 	if (rule == RULE_PEER && only_waits(explanation, sample->thread, MIN_BUSY_PARTS))
 		// The other end is in the same process: what it does is told there.

@@ -15,6 +15,7 @@
 static const size_t lists[N_MARKS] = {
     [MARK_LOOKUP] = offsetof(struct language_text, lookups),
     [MARK_CHILD] = offsetof(struct language_text, children),
+    [MARK_ENTER] = offsetof(struct language_text, enters),
     [MARK_ANSWER] = offsetof(struct language_text, answers),
     [MARK_POOL] = offsetof(struct language_text, pools),
     [MARK_GIVE] = offsetof(struct language_text, gives),
@@ -79,17 +80,23 @@ static uint16_t marks_of(const struct stack_marks *marks, uint32_t function)
 	return *known;
 }
 
+const struct line *stack_marks_find(const struct stack_marks *marks, const struct stack *stack,
+                                    enum stack_mark mark)
+{
+	for (uint32_t i = stack->n_frames; i-- > stack->n_blamed;) {
+		const uint32_t id = marks->profile->location_ids[stack->first + i];
+		const struct location_lines *lines = &marks->symbols->locations[id];
+		for (uint32_t j = lines->count; j-- > 0;) {
+			const struct line *line = &marks->symbols->lines[lines->first + j];
+			if (marks_of(marks, line->function) >> mark & 1)
+				return line;
+		}
+	}
+	return NULL;
+}
+
 bool stack_marks_has(const struct stack_marks *marks, const struct stack *stack,
                      enum stack_mark mark)
 {
-	for (uint32_t i = stack->n_blamed; i < stack->n_frames; i++) {
-		const uint32_t id = marks->profile->location_ids[stack->first + i];
-		const struct location_lines *lines = &marks->symbols->locations[id];
-		for (uint32_t j = 0; j < lines->count; j++) {
-			const uint32_t function = marks->symbols->lines[lines->first + j].function;
-			if (marks_of(marks, function) >> mark & 1)
-				return true;
-		}
-	}
-	return false;
+	return stack_marks_find(marks, stack, mark);
 }

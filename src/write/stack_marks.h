@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct line;
 struct profile;
 struct stack;
 struct symbols;
@@ -13,6 +14,7 @@ struct symbols;
 enum stack_mark {
 	MARK_LOOKUP,
 	MARK_CHILD,
+	MARK_ENTER,
 	MARK_ANSWER,
 	MARK_POOL,
 	MARK_GIVE,
@@ -35,6 +37,10 @@ void stack_marks_init(struct stack_marks *marks, const struct profile *profile,
                       const struct symbols *symbols);
 void stack_marks_deinit(struct stack_marks *marks);
 
-// True if one of the stack's functions has the mark.
+// Returns the outermost function of the stack that has the mark; NULL: none.
+const struct line *stack_marks_find(const struct stack_marks *marks, const struct stack *stack,
+                                    enum stack_mark mark);
+
+// True if there is one.
 bool stack_marks_has(const struct stack_marks *marks, const struct stack *stack,
                      enum stack_mark mark);
