@@ -128,9 +128,9 @@ static uint32_t push_places(struct explanation *explanation, const struct stack 
 
 	if (count > 0 || !named)
 		return count;
-	named =
-	    (link == 0 ? stack_marks_find(&explanation->marks, stack, MARK_CHILD) : NULL) ?: named;
-	push_place(explanation, named, link);
+	const struct line *child =
+	    link == 0 ? stack_marks_find(&explanation->marks, stack, MARK_CHILD) : NULL;
+	push_place(explanation, child ? child : named, link);
 	return 1;
 }
 
