@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/time.h>
 #include <time.h>
 
 #define NS_PER_SECOND INT64_C(1000000000)
@@ -38,6 +39,11 @@ static inline clockid_t clock_of_process(int pid)
 static inline struct timespec clock_timespec(int64_t ns)
 {
 	return (struct timespec){.tv_sec = ns / NS_PER_SECOND, .tv_nsec = ns % NS_PER_SECOND};
+}
+
+static inline int64_t clock_of_timeval(const struct timeval *time)
+{
+	return time->tv_sec * NS_PER_SECOND + time->tv_usec * NS_PER_US;
 }
 
 static inline double clock_seconds(int64_t ns)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define TEXT_UNLIMITED SIZE_MAX
 
@@ -25,6 +26,11 @@ const char *text_base_name(const char *path);
 
 // True if text_clean's result is the same string: a caller that keeps the string needs no copy.
 bool text_is_clean(const char *bytes, size_t length);
+
+static inline bool text_begins_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
 
 bool text_ends_with(const char *text, const char *end);
 

@@ -104,6 +104,10 @@ char *proc_find_variable(const char *text, size_t size, const char *name);
 // ever: see untrusted_text.h.
 char *proc_read_variable(int pid, const char *name);
 
+// Reads all of the bytes of the thread's memory, which brings in pages that are not resident
+// (resident.h does not). False if not all can be read.
+bool proc_read_memory(int tid, uint64_t address, void *buffer, size_t size);
+
 // Reads from an fd of proc_open, or once by path if fd is -1.
 bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret);
 

@@ -192,8 +192,9 @@ bool module_guard(struct module *module, guard_work *work, void *context, enum m
 // compressed (guard_opens_files).
 void module_opens_files(const struct module *module);
 
-// Copies up to `size` bytes of code at an address in the file; returns how many it copied.
-size_t module_read_code(struct module *module, uint64_t address, void *buffer, size_t size);
+// Copies up to `size` bytes of code at an address in the file; returns how many it copied. The
+// module is untyped: it is the context of a struct arch_code.
+size_t module_read_code(void *untyped, uint64_t address, void *buffer, size_t size);
 
 // Returns the name of the section that holds the address, and its start; NULL: none. Owned by the
 // module.

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "similar.h"
 
+#include "order.h"
+
 #include <string.h>
 
 enum { MAX_BYTES = 32, SHORT_NAME = 5 };
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 // The optimal string alignment distance, by rows: `rows[i % 3][j]` is that of a's first i
 // characters and b's first j.
@@ -25,9 +22,9 @@ static size_t find_distance(const char *a, size_t a_length, const char *b, size_
 				continue;
 			}
 			const size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
-			row[j] = smaller(replaced, smaller(above[j], row[j - 1]) + 1);
+			row[j] = order_min(replaced, order_min(above[j], row[j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = smaller(row[j], above_that[j - 2] + 1);
+				row[j] = order_min(row[j], above_that[j - 2] + 1);
 		}
 	}
 	return rows[a_length % 3][b_length];
@@ -40,7 +37,7 @@ void similar_add(struct similar *similar, const char *name)
 	if (word_length > MAX_BYTES || name_length > MAX_BYTES)
 		return;
 	const size_t distance = find_distance(similar->word, word_length, name, name_length);
-	const size_t limit = smaller(word_length, name_length) < SHORT_NAME ? 1 : 2;
+	const size_t limit = order_min(word_length, name_length) < SHORT_NAME ? 1 : 2;
 	if (distance > limit || (similar->best && distance >= similar->distance))
 		return;
 	similar->best = name;

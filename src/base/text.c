@@ -148,7 +148,7 @@ char *text_quote_file(const char *name)
 bool text_begins_with_any(const char *text, const char *const *starts)
 {
 	for (size_t i = 0; starts[i]; i++)
-		if (strncmp(text, starts[i], strlen(starts[i])) == 0)
+		if (text_begins_with(text, starts[i]))
 			return true;
 	return false;
 }

@@ -67,14 +67,10 @@ static int64_t limit(int64_t value, int64_t least, int64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-static int64_t in_ns(const struct timeval *time)
-{
-	return time->tv_sec * NS_PER_SECOND + time->tv_usec * NS_PER_US;
-}
-
 void agent_cost_pay(struct agent_cost *cost, const struct rusage *usage)
 {
-	const int64_t cpu_ns = in_ns(&usage->ru_utime) + in_ns(&usage->ru_stime);
+	const int64_t cpu_ns =
+	    clock_of_timeval(&usage->ru_utime) + clock_of_timeval(&usage->ru_stime);
 
 	pay(cost, cpu_ns);
 	cost->windows_cpu_ns += cpu_ns;

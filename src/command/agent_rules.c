@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "option_table.h"
 #include "regular_file.h"
+#include "text.h"
 
 enum { MAX_RULES = 1000, MAX_LINE_BYTES = 4096, MAX_FILE_BYTES = 1 << 20 };
 
@@ -97,8 +98,7 @@ static struct error *add_word(struct agent_rule *rule, const char *where, const 
 		push_labels_set(&rule->labels, "service_name", word + length + 1);
 		return NULL;
 	}
-	if (strncmp(word, LABEL, strlen(LABEL)) == 0 &&
-	    push_labels_parse(&rule->labels, word + strlen(LABEL)))
+	if (text_begins_with(word, LABEL) && push_labels_parse(&rule->labels, word + strlen(LABEL)))
 		return NULL;
 	return option_error("%s: '%s' is unknown: give some of comm, cmd, exe, user, unit, cgroup, "
 	                    "service and label.NAME",

@@ -21,6 +21,7 @@
 #include "process_list.h"
 #include "profile.h"
 #include "syscall_numbers.h"
+#include "text.h"
 
 enum {
 	BETWEEN_LOOKS_NS = 2000000,
@@ -402,11 +403,11 @@ static bool find_told_holder(struct dump_waiter *waiter, struct deadlock_node *n
 	static const char monitor[] = "monitor ", lock[] = "lock ";
 	struct lock_claim *claim = &waiter->claim;
 	const char *text = waiter->lock ?: "";
-	const bool is_monitor = strncmp(text, monitor, strlen(monitor)) == 0;
+	const bool is_monitor = text_begins_with(text, monitor);
 	const char *name = text + strlen(is_monitor ? monitor : lock);
 	const char *address = strstr(text, " 0x");
 
-	if (!address || (!is_monitor && strncmp(text, lock, strlen(lock)) != 0))
+	if (!address || (!is_monitor && !text_begins_with(text, lock)))
 		return false;
 	claim->what = is_monitor ? LOCK_WHAT_MONITOR : LOCK_WHAT_LOCK;
 	claim->address = strtoull(address + 1, NULL, 16);

@@ -166,8 +166,7 @@ static bool is_library(const char *module)
 // What a compiler puts into every program: std::mutex::lock and the like.
 static bool is_header(const char *file)
 {
-	return strncmp(file, "/usr/include/", strlen("/usr/include/")) == 0 ||
-	       strncmp(file, "/usr/lib/", strlen("/usr/lib/")) == 0;
+	return text_begins_with(file, "/usr/include/") || text_begins_with(file, "/usr/lib/");
 }
 
 // The innermost function of the program's own; without any, the innermost one of no system library.

@@ -50,7 +50,7 @@ static bool is_root(const char *name)
 	for (size_t i = 0; i < array_size(names); i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
-	return strncmp(name, "__libc_start_main", strlen("__libc_start_main")) == 0;
+	return text_begins_with(name, "__libc_start_main");
 }
 
 // Names of C++ with their template arguments may take many lines.

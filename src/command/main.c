@@ -360,11 +360,6 @@ static void children_begin(struct session *session)
 	                           children_cpu_read(session->pid, &session->children);
 }
 
-static int64_t ns_of(const struct timeval *time)
-{
-	return time->tv_sec * NS_PER_SECOND + time->tv_usec * NS_PER_US;
-}
-
 // Of a command that has ended the kernel has told all when it was waited for.
 static struct children_cpu children_end(const struct session *session, int64_t own_ns)
 {
@@ -374,8 +369,8 @@ static struct children_cpu children_end(const struct session *session, int64_t o
 	if (!session->leaves_children)
 		return (struct children_cpu){0};
 	if (session->launch.ended && getrusage(RUSAGE_CHILDREN, &usage) == 0)
-		return (struct children_cpu){.cpu_ns = ns_of(&usage.ru_utime) +
-		                                       ns_of(&usage.ru_stime) - own_ns};
+		return (struct children_cpu){.cpu_ns = clock_of_timeval(&usage.ru_utime) +
+		                                       clock_of_timeval(&usage.ru_stime) - own_ns};
 	if (!children_cpu_read(session->pid, &now))
 		return (struct children_cpu){0};
 	now.cpu_ns -= session->children.cpu_ns;

@@ -20,6 +20,7 @@
 
 #include "error.h"
 #include "memory.h"
+#include "text.h"
 
 enum {
 	MAX_CONNECTIONS = 16,
@@ -129,7 +130,7 @@ static bool asks_for(const char *request, const char *path)
 // Returns the answer's status line.
 static const char *judge(const struct page_server *server, const char *request)
 {
-	if (strncmp(request, "GET ", strlen("GET ")) != 0)
+	if (!text_begins_with(request, "GET "))
 		return "405 Method Not Allowed\r\nAllow: GET";
 	if (!is_this_machine(find_header(request, "Host")))
 		return "403 Forbidden";

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "text.h"
 
 enum {
 	MAX_TABLE_BYTES = 4 << 20,
@@ -103,7 +104,7 @@ static bool shows_lock(const char *path, uint64_t inode)
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		static const char key[] = "lock:";
 		line += *line == '\n';
-		if (strncmp(line, key, strlen(key)) == 0 &&
+		if (text_begins_with(line, key) &&
 		    parse_row(line + strlen(key) + strspn(line + strlen(key), "\t "), &row) &&
 		    row.is_flock && row.inode == inode)
 			return true;

@@ -12,6 +12,7 @@
 #include "call_text.h"
 #include "lock_look.h"
 #include "memory.h"
+#include "text.h"
 
 enum {
 	// Words from the futex on.
@@ -92,7 +93,7 @@ enum lock_hint lock_hint_of(const char *function)
 	if (strncmp(function, "GI_", 3) == 0)
 		function += 3 + strspn(function + 3, "_");
 	for (size_t i = 0; i < array_size(hints); i++)
-		if (strncmp(function, hints[i].begin, strlen(hints[i].begin)) == 0)
+		if (text_begins_with(function, hints[i].begin))
 			return hints[i].hint;
 	return LOCK_HINT_NONE;
 }

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "memory.h"
+#include "text.h"
 
 enum { PATH_SIZE = 96, FILE_SIZE = 4096 };
 
@@ -402,7 +404,7 @@ bool proc_parse_syscall(const char *text, struct proc_syscall *ret)
 	struct proc_syscall call = {0};
 	uint64_t number;
 
-	if (strncmp(text, "running", strlen("running")) == 0) {
+	if (text_begins_with(text, "running")) {
 		*ret = (struct proc_syscall){.running = true};
 		return true;
 	}
@@ -454,4 +456,11 @@ bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret)
 		return false;
 	errno = EINVAL;
 	return proc_parse_syscall(text, ret);
+}
+
+bool proc_read_memory(int tid, uint64_t address, void *buffer, size_t size)
+{
+	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
+
+	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }

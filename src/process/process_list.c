@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "memory.h"
+#include "order.h"
 #include "proc.h"
 
 struct list {
@@ -68,19 +69,12 @@ int process_living_thread(int pid)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
 int *process_all(size_t *ret_count)
 {
 	int *pids = read_numbers("/proc", ret_count);
 
 	if (*ret_count > 1)
-		qsort(pids, *ret_count, sizeof(*pids), compare);
+		qsort(pids, *ret_count, sizeof(*pids), order_of_ints);
 	return pids;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "order.h"
 #include "proc.h"
 
 enum {
@@ -100,11 +101,6 @@ struct copying {
 	struct resident_gaps *gaps;
 };
 
-static size_t min_size(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 static size_t end_of(const struct copying *copying, const struct iovec *run)
 {
 	return (size_t)((const uint8_t *)run->iov_base - copying->bytes) + run->iov_len;
@@ -122,7 +118,7 @@ static void read_runs(struct copying *copying)
 	size_t left = size > 0 ? (size_t)size : 0;
 	for (size_t i = 0; i < n && left > 0; i++) {
 		struct iovec run = copying->local[i];
-		run.iov_len = min_size(left, run.iov_len);
+		run.iov_len = order_min(left, run.iov_len);
 		copying->end = end_of(copying, &run);
 		left -= run.iov_len;
 	}
@@ -167,15 +163,15 @@ static bool copy_pages(struct resident *resident, struct copying *copying)
 	const uint64_t n_pages = (copying->address + copying->size - 1) / page_bytes - first + 1;
 	uint64_t entries[MAX_ENTRIES];
 
-	copying->gaps->n_pages = (uint32_t)min_size(n_pages, RESIDENT_MAX_PAGES);
+	copying->gaps->n_pages = (uint32_t)order_min(n_pages, RESIDENT_MAX_PAGES);
 	for (size_t page = 0, at = 0; page < n_pages && !copying->ended;) {
 		const size_t n = read_entries(resident, copying->tid, first + page, entries,
-		                              min_size(n_pages - page, MAX_ENTRIES));
+		                              order_min(n_pages - page, MAX_ENTRIES));
 		if (n == 0)
 			return false;
 		for (size_t i = 0; i < n && !copying->ended; i++, page++) {
 			const uint64_t next = (first + page + 1) * page_bytes - copying->address;
-			const size_t end = min_size(next, copying->size);
+			const size_t end = order_min(next, copying->size);
 			if (entries[i] & PAGE_IS_PRESENT)
 				add_run(copying, at, end);
 			else
@@ -285,7 +281,7 @@ size_t resident_last_gap(const struct resident_gaps *gaps, size_t size)
 void resident_cut_gaps(struct resident_gaps *gaps, size_t size)
 {
 	const size_t last = size == 0 ? 0 : page_of(gaps, size - 1);
-	const size_t n_pages = size == 0 ? 0 : min_size(last + 1, gaps->n_pages);
+	const size_t n_pages = size == 0 ? 0 : order_min(last + 1, gaps->n_pages);
 	size_t count = 0;
 
 	for (size_t i = 0; gaps->count > 0 && i < n_pages; i += 64) {

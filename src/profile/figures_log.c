@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "memory.h"
+#include "order.h"
 #include "slice.h"
 
 static void add(struct span_follower *follower, const struct profile *profile, uint32_t thread,
@@ -37,11 +38,6 @@ void figures_log_forget(struct figures_log *log, int64_t before_ns)
 	log->count = kept;
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 // Adds the span, if it lies after the last figures.
 static void add_since(struct slice *slice, const struct profile *profile, const struct span *span)
 {
@@ -49,7 +45,7 @@ static void add_since(struct slice *slice, const struct profile *profile, const 
 		return;
 	struct figures_range *range = &slice->figures[span->thread];
 	const int64_t told_ns = slice->last_figures[span->thread].at_ns;
-	const int64_t from_ns = later(span->start_ns, later(told_ns, slice->from_ns));
+	const int64_t from_ns = order_max_ns(span->start_ns, order_max_ns(told_ns, slice->from_ns));
 	const int64_t to_ns = span->end_ns < slice->to_ns ? span->end_ns : slice->to_ns;
 	const enum thread_state state = profile->samples[span->sample].state;
 
@@ -57,7 +53,7 @@ static void add_since(struct slice *slice, const struct profile *profile, const 
 		range->from.at_ns = range->to.at_ns = slice->from_ns;
 	if (to_ns <= from_ns)
 		return;
-	range->to.at_ns = later(range->to.at_ns, to_ns);
+	range->to.at_ns = order_max_ns(range->to.at_ns, to_ns);
 	range->to.cpu_ns += state == THREAD_RUNNING ? to_ns - from_ns : 0;
 	range->to.delay_ns += state == THREAD_RUNNABLE ? to_ns - from_ns : 0;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "language_text.h"
 
+#include "text.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -18,7 +20,7 @@ bool language_text_is_whole_lock(const char *descriptor)
 {
 	for (size_t i = 0; language_texts[i]; i++) {
 		const char *begin = language_texts[i]->whole_lock;
-		if (begin && strncmp(descriptor, begin, strlen(begin)) == 0)
+		if (begin && text_begins_with(descriptor, begin))
 			return true;
 	}
 	return false;

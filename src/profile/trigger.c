@@ -29,16 +29,15 @@ static bool parse_one(const char *text, struct trigger *ret)
 	*ret = (struct trigger){.kind = TRIGGER_DEATH};
 	if (strcmp(text, "death") == 0)
 		return true;
-	if (strncmp(text, blocked, strlen(blocked)) == 0) {
+	if (text_begins_with(text, blocked)) {
 		ret->kind = TRIGGER_BLOCKED;
 		return quantity_parse_time(text + strlen(blocked), &ret->ns);
 	}
 	ret->kind = TRIGGER_CPU_OVER;
-	if (strncmp(text, over, strlen(over)) == 0)
+	if (text_begins_with(text, over))
 		return parse_percent(text + strlen(over), &ret->percent);
 	ret->kind = TRIGGER_CPU_UNDER;
-	return strncmp(text, under, strlen(under)) == 0 &&
-	       parse_percent(text + strlen(under), &ret->percent);
+	return text_begins_with(text, under) && parse_percent(text + strlen(under), &ret->percent);
 }
 
 bool triggers_parse(const char *text, struct triggers *triggers)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "text.h"
 
 // A task that waits for the object.
 struct waiter {
@@ -42,9 +43,8 @@ static bool is_object(const struct wait *wait)
 
 static bool is_lock(const char *object)
 {
-	return strncmp(object, "mutex ", strlen("mutex ")) == 0 ||
-	       strncmp(object, "rwmutex ", strlen("rwmutex ")) == 0 ||
-	       strncmp(object, "sema ", strlen("sema ")) == 0;
+	return text_begins_with(object, "mutex ") || text_begins_with(object, "rwmutex ") ||
+	       text_begins_with(object, "sema ");
 }
 
 // Returns how long the sample's wait has lasted; -1: not known.

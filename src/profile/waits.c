@@ -7,6 +7,7 @@
 
 #include "memory.h"
 #include "profile.h"
+#include "text.h"
 
 enum {
 	MAX_WAITS = 1 << 16,
@@ -162,8 +163,7 @@ int wait_peer(const struct wait *wait)
 	if (strstr(text, WAIT_OTHER_END "\""))
 		return last_number(text);
 	text = wait->descriptor;
-	return strncmp(text, WAIT_FILE_LOCK, strlen(WAIT_FILE_LOCK)) == 0 &&
-	               strstr(text, WAIT_FILE_LOCK_HOLDER "\"")
+	return text_begins_with(text, WAIT_FILE_LOCK) && strstr(text, WAIT_FILE_LOCK_HOLDER "\"")
 	           ? last_number(text)
 	           : 0;
 }
@@ -173,8 +173,7 @@ int wait_text_holder(const char *text)
 	static const char held_by[] = WAIT_HOLDER "\"", end_of[] = "the end of \"";
 
 	// What a descriptor is may be any path.
-	if (text[0] == '/' ||
-	    (!strstr(text, held_by) && strncmp(text, end_of, sizeof(end_of) - 1) != 0))
+	if (text[0] == '/' || (!strstr(text, held_by) && !text_begins_with(text, end_of)))
 		return 0;
 	return last_number(text);
 }

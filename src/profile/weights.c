@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "order.h"
 
 enum {
 	LEAST_PERIODS = 10,    // of a class: with a mean of ten, one in 22,000 has no sample
@@ -137,13 +138,6 @@ void weights_find(const struct weight_sums *sums, const struct thread_figures *f
 		    find_cpu_share(from, to, class_ns[WEIGHT_RUNNING] * counted_ns / total_ns);
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-	const int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
 // Returns the pids of processes with tasks, sorted; the caller frees.
 static int *find_with_tasks(const struct profile *profile, size_t *ret_count)
 {
@@ -156,7 +150,7 @@ static int *find_with_tasks(const struct profile *profile, size_t *ret_count)
 			*array_push(pids, n, capacity) = thread->pid;
 	}
 	if (n > 0)
-		qsort(pids, n, sizeof(*pids), compare_pids);
+		qsort(pids, n, sizeof(*pids), order_of_ints);
 	*ret_count = n;
 	return pids;
 }
@@ -172,7 +166,7 @@ static struct weights *weights_of_threads(const struct profile *profile,
 		const int pid = profile->threads[i].pid;
 		struct thread_figures from, to;
 		if (n_with > 0 &&
-		    bsearch(&pid, with_tasks, n_with, sizeof(*with_tasks), compare_pids))
+		    bsearch(&pid, with_tasks, n_with, sizeof(*with_tasks), order_of_ints))
 			from = to = (struct thread_figures){0};
 		else
 			profile_figures(profile, i, &from, &to);

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "memory.h"
+#include "text.h"
 
 enum { MAX_WINDOWS = 100000 };
 
@@ -100,7 +101,7 @@ static void add(struct push_queue *queue, const char *path, const struct stat *s
 	    .time_ns = status->st_mtim.tv_sec * NS_PER_SECOND + status->st_mtim.tv_nsec,
 	    .is_seen = true,
 	    .n_sent = n_sent,
-	    .may_be_there = mark && strncmp(end, MAYBE, strlen(MAYBE)) == 0,
+	    .may_be_there = mark && text_begins_with(end, MAYBE),
 	};
 }
 

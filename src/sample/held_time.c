@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "events.h"
 #include "listening.h"
+#include "order.h"
 #include "proc.h"
 #include "run_stats.h"
 #include "tracee.h"
@@ -126,11 +127,6 @@ void held_time_wait(struct held_time *hold, int64_t until_ns)
 	tracee_serve();
 }
 
-static int64_t max_ns(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 // Begins a stretch of work. What the sampler had waited by then is read anew only if that is older
 // than a hold should last: with an older figure less is taken to be quiet, never more.
 static void mark_work(struct held_time *hold)
@@ -158,7 +154,7 @@ static void note_work(struct held_time *hold, int64_t now_ns)
 
 	// After it has listened, too, it may wait for a CPU.
 	if (delay_ns >= 0 && hold->own_delay_ns >= 0)
-		note_quiet(hold, now_ns, max_ns(deaf_ns, delayed_ns));
+		note_quiet(hold, now_ns, order_max_ns(deaf_ns, delayed_ns));
 	hold->own_delay_ns = delay_ns;
 	hold->own_delay_read_ns = now_ns;
 }

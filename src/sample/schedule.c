@@ -2,6 +2,7 @@
 #include "schedule.h"
 
 #include "hash.h"
+#include "order.h"
 
 void schedule_init(struct schedule *schedule, int64_t start_ns, int64_t period_ns,
                    int64_t duration_ns, uint64_t seed)
@@ -43,11 +44,6 @@ int64_t schedule_due_ns(const struct schedule *schedule)
 	return due_in(schedule, schedule->next, schedule->count);
 }
 
-static uint64_t min_of(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static int64_t min_ns(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -68,7 +64,7 @@ void schedule_extend(struct schedule *schedule, int64_t now_ns, int64_t until_ns
 
 	if (now > schedule->next)
 		schedule->next = now;
-	schedule->count = min_of(last >= schedule->next ? last - schedule->next + 1 : 1, most);
+	schedule->count = order_min(last >= schedule->next ? last - schedule->next + 1 : 1, most);
 	if (schedule->count == 0)
 		schedule->count = 1;
 }
@@ -77,9 +73,9 @@ void schedule_extend(struct schedule *schedule, int64_t now_ns, int64_t until_ns
 static struct stretch stretch_to(const struct schedule *schedule, uint64_t last, int64_t until_ns,
                                  int64_t due_ns)
 {
-	const uint64_t first = min_of(schedule->first, last);
+	const uint64_t first = order_min(schedule->first, last);
 	const uint64_t n_planned = last > schedule->next ? last - schedule->next : 0;
-	const uint64_t n_left_out = min_of(n_planned, schedule->count - 1);
+	const uint64_t n_left_out = order_min(n_planned, schedule->count - 1);
 	int64_t from_ns = begin_of(schedule, first);
 
 	if (from_ns < until_ns - SCHEDULE_MAX_NS)

@@ -16,6 +16,7 @@
 #include "diagnose.h"
 #include "error.h"
 #include "memory.h"
+#include "order.h"
 
 enum {
 	RESERVED_FDS = 512, // for modules, output and the rest
@@ -181,13 +182,6 @@ static bool add_thread(struct target *target, int tid)
 	return true;
 }
 
-static int compare_tids(const void *a, const void *b)
-{
-	const int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
 // Appends the tids of some directory entries.
 static size_t add_tids(const struct target *target, const uint8_t *entries, size_t size, int **tids,
                        size_t count, size_t *capacity)
@@ -229,7 +223,7 @@ static int *read_tids(const struct target *target, size_t *ret_count)
 		free(tids);
 		return NULL;
 	}
-	qsort(tids, count, sizeof(*tids), compare_tids);
+	qsort(tids, count, sizeof(*tids), order_of_ints);
 	*ret_count = drop_repeated(tids, count);
 	return tids;
 }
@@ -271,7 +265,7 @@ static size_t list_all(struct target *target)
 	_cleanup_free_ bool *known = memory_alloc_zeroed(n_tids, sizeof(*known));
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
-		int *found = bsearch(&thread->tid, tids, n_tids, sizeof(*tids), compare_tids);
+		int *found = bsearch(&thread->tid, tids, n_tids, sizeof(*tids), order_of_ints);
 		// If a thread is gone and listed, another one has got its tid.
 		thread->listed = found != NULL && !thread->gone;
 		if (thread->listed)

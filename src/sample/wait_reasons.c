@@ -31,6 +31,7 @@
 #include "syscall_name.h"
 #include "syscall_numbers.h"
 #include "target.h"
+#include "text.h"
 
 enum {
 	COST_FACTOR = 1000,    // after reading the sockets, wait this many times as long as it took
@@ -196,7 +197,7 @@ static char *shorten(const char *link)
 {
 	static const char prefix[] = "anon_inode:";
 
-	if (strncmp(link, prefix, sizeof(prefix) - 1) != 0)
+	if (!text_begins_with(link, prefix))
 		return memory_strdup(link);
 	link += sizeof(prefix) - 1;
 	link += *link == '[';
@@ -458,7 +459,7 @@ static bool sleeps_still(const struct target *target, const struct target_thread
 
 static bool is_socket(const char *descriptor)
 {
-	return strncmp(descriptor, "socket:[", strlen("socket:[")) == 0;
+	return text_begins_with(descriptor, "socket:[");
 }
 
 static void note_socket(struct wait_reasons *waits, uint32_t wait)

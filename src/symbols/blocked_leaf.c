@@ -8,6 +8,7 @@
 #include "module.h"
 #include "profile.h"
 #include "symbolize.h"
+#include "text.h"
 
 // Of glibc's condition variables, which have the longest way.
 enum { MAX_INNER_FRAMES = 6 };
@@ -34,7 +35,7 @@ static bool is_c_library(const struct module *module)
 	const char *name = module_name(module);
 
 	for (size_t i = 0; module->kind == MODULE_FILE && i < array_size(libraries); i++)
-		if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
+		if (text_begins_with(name, libraries[i]))
 			return true;
 	return false;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "text.h"
 
 enum {
 	MAX_SYMBOL_BYTES = 4096,
@@ -24,11 +25,6 @@ static const char mypyc[] = "CPyDef_";
 static const char mypyc_wrapper[] = "CPyPy_";
 static const char mypyc_generator[] = "_gen.__mypyc_generator_helper__";
 
-static bool begins(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 static bool ends(const char *text, const char *end)
 {
 	const size_t length = strlen(text), wanted = strlen(end);
@@ -39,7 +35,7 @@ static bool ends(const char *text, const char *end)
 // Behind "__pyx_fuse_0_1", or the text itself.
 static const char *after_copy(const char *text)
 {
-	if (!begins(text, copy))
+	if (!text_begins_with(text, copy))
 		return text;
 	text += strlen(copy);
 	text += strspn(text, "0123456789");
@@ -56,7 +52,7 @@ static bool is_scope(const char *text, size_t length, bool is_counted, bool is_i
 	if (length == 0 || strnlen(text, length + 2) < length + 2 || text[length] != '_')
 		return false;
 	const char *next = text + length + 1;
-	if (!is_counted || isdigit((unsigned char)next[0]) || begins(next, lambda))
+	if (!is_counted || isdigit((unsigned char)next[0]) || text_begins_with(next, lambda))
 		return true;
 	// The first implementation has no number; wrappers have one, for they come after it.
 	return is_implementation && (isupper((unsigned char)text[0]) || !is_in_class);
@@ -85,14 +81,15 @@ static const char *copy_scopes(char **to, const char *text, bool is_counted, boo
 static char *cython_name(const char *symbol, int depth)
 {
 	const char *text = after_copy(symbol);
-	const bool is_body = begins(text, body), is_implementation = begins(text, implementation);
-	const bool is_counted = is_body || is_implementation || begins(text, wrapper);
+	const bool is_body = text_begins_with(text, body),
+	           is_implementation = text_begins_with(text, implementation);
+	const bool is_counted = is_body || is_implementation || text_begins_with(text, wrapper);
 	size_t skip = is_counted ? strlen(wrapper) : 0;
 
-	if (begins(text, lambda))
+	if (text_begins_with(text, lambda))
 		return memory_strdup("<lambda>");
 	for (size_t i = 0; i < array_size(uncounted); i++)
-		if (begins(text, uncounted[i]))
+		if (text_begins_with(text, uncounted[i]))
 			skip = strlen(uncounted[i]);
 	if (skip == 0 || !text[skip])
 		return NULL;
@@ -102,9 +99,9 @@ static char *cython_name(const char *symbol, int depth)
 	*end = '\0';
 	if (!name[0])
 		return NULL;
-	if (begins(name, lambda))
+	if (text_begins_with(name, lambda))
 		return memory_printf("%s<lambda>", scopes);
-	if (is_body && begins(name, body_name))
+	if (is_body && text_begins_with(name, body_name))
 		return memory_printf("%s<generator>", scopes);
 	char *inner = depth < MAX_NESTED ? cython_name(name, depth + 1) : NULL;
 	return inner ? inner : memory_printf("%s%s", scopes, after_copy(name));
@@ -113,19 +110,19 @@ static char *cython_name(const char *symbol, int depth)
 // mypyc writes "___" for a dot, and "___3_" for what was "___" before.
 static char *mypyc_name(const char *symbol)
 {
-	const bool is_wrapper = begins(symbol, mypyc_wrapper);
+	const bool is_wrapper = text_begins_with(symbol, mypyc_wrapper);
 
-	if (!is_wrapper && !begins(symbol, mypyc))
+	if (!is_wrapper && !text_begins_with(symbol, mypyc))
 		return NULL;
 	symbol += is_wrapper ? strlen(mypyc_wrapper) : strlen(mypyc);
 	if (!symbol[0])
 		return NULL;
 	char *name = memory_alloc(strlen(symbol) + 1), *to = name;
 	while (*symbol) {
-		if (begins(symbol, "___3_")) {
+		if (text_begins_with(symbol, "___3_")) {
 			to = mempcpy(to, "___", 3);
 			symbol += 5;
-		} else if (begins(symbol, "___") && to > name) {
+		} else if (text_begins_with(symbol, "___") && to > name) {
 			*to++ = '.';
 			symbol += 3;
 		} else {
@@ -151,12 +148,12 @@ static char *suffix_of(const char *text)
 char *compiled_symbol_name(const char *symbol)
 {
 	if (strnlen(symbol, MAX_SYMBOL_BYTES + 1) > MAX_SYMBOL_BYTES ||
-	    (!begins(symbol, "__pyx_") && !begins(symbol, "CPy")))
+	    (!text_begins_with(symbol, "__pyx_") && !text_begins_with(symbol, "CPy")))
 		return NULL;
 	const size_t length = strcspn(symbol, ".( @");
 	_cleanup_free_ char *stem = memory_strndup(symbol, length);
 	_cleanup_free_ char *name =
-	    begins(symbol, "__pyx_") ? cython_name(stem, 0) : mypyc_name(stem);
+	    text_begins_with(symbol, "__pyx_") ? cython_name(stem, 0) : mypyc_name(stem);
 	_cleanup_free_ char *suffix = suffix_of(symbol + length);
 	return name ? memory_printf("%s%s", name, suffix) : NULL;
 }
@@ -164,7 +161,7 @@ char *compiled_symbol_name(const char *symbol)
 // Each function takes three numbers in a row: for what it does, for its wrapper, and for the body.
 char *compiled_symbol_generator(const char *symbol)
 {
-	const char *name = begins(symbol, body) ? strstr(symbol, body_name) : NULL;
+	const char *name = text_begins_with(symbol, body) ? strstr(symbol, body_name) : NULL;
 	const char *number;
 
 	for (const char *next = name; next; next = strstr(next + 1, body_name))
@@ -183,7 +180,7 @@ bool compiled_symbol_is_maker(const char *symbol, const char *beginning)
 {
 	const size_t length = strlen(beginning);
 
-	if (!begins(symbol, beginning) || isdigit((unsigned char)symbol[length]))
+	if (!text_begins_with(symbol, beginning) || isdigit((unsigned char)symbol[length]))
 		return false;
 	_cleanup_free_ char *name = compiled_symbol_name(symbol);
 	return name && ends(name, symbol + length);
@@ -191,8 +188,9 @@ bool compiled_symbol_is_maker(const char *symbol, const char *beginning)
 
 bool compiled_symbol_wraps(const char *outer, const char *inner)
 {
-	if (begins(outer, mypyc_wrapper))
-		return begins(inner, mypyc) &&
+	if (text_begins_with(outer, mypyc_wrapper))
+		return text_begins_with(inner, mypyc) &&
 		       strcmp(outer + strlen(mypyc_wrapper), inner + strlen(mypyc)) == 0;
-	return begins(after_copy(outer), wrapper) && begins(inner, implementation);
+	return text_begins_with(after_copy(outer), wrapper) &&
+	       text_begins_with(inner, implementation);
 }

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "module.h"
+#include "order.h"
 #include "symbol_table.h"
 
 enum { MAX_RANGES = 512 }; // that are kept, the last ones
@@ -120,16 +121,6 @@ static void look_at(struct look *look, const Elf64_Sym *symbol)
 		look->ended = end;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 // Returns the range in which the same holds as at the address. A symbol without a size goes up to
 // the next one.
 static struct function_range answer(const struct function_ranges *ranges, const struct look *look)
@@ -140,10 +131,10 @@ static struct function_range answer(const struct function_ranges *ranges, const 
 	if (!holding) {
 		range.symbol = look->is_unsized ? look->below : 0;
 		if (!look->is_unsized)
-			range.start = larger(look->below, look->ended);
+			range.start = order_max(look->below, look->ended);
 		return range;
 	}
-	range.end = smaller(range.end, holding->st_value + holding->st_size);
+	range.end = order_min(range.end, holding->st_value + holding->st_size);
 	range.symbol = holding->st_value;
 	// What compilers split off a function (f.cold) begins in the middle of it.
 	if (ELF64_ST_TYPE(holding->st_info) != STT_NOTYPE &&
@@ -175,7 +166,7 @@ struct function_range function_range_find(struct module *module, uint64_t addres
 	if (ranges->left_ns <= 0)
 		return (struct function_range){.start = address, .end = address + 1};
 	struct function_range *range = &ranges->known[ranges->next++ % MAX_RANGES];
-	ranges->n_known = smaller(ranges->next, MAX_RANGES);
+	ranges->n_known = order_min(ranges->next, MAX_RANGES);
 	*range = look_up(ranges, address);
 	return *range;
 }

@@ -572,8 +572,9 @@ uint64_t module_offset_of_address(struct module *module, uint64_t address)
 	return segment ? address - segment->address + segment->file_offset : address;
 }
 
-size_t module_read_code(struct module *module, uint64_t address, void *buffer, size_t size)
+size_t module_read_code(void *untyped, uint64_t address, void *buffer, size_t size)
 {
+	struct module *module = untyped;
 	const struct module_segment *segment = find_segment(module, address, false);
 
 	if (!segment)

@@ -10,11 +10,6 @@
 #include "text.h"
 #include "wait_kind.h"
 
-static bool begins(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 // Compares the beginnings first: fnmatch takes long.
 static bool matches(const char *text, const char *pattern)
 {
@@ -114,8 +109,9 @@ static bool is_rust(const char *system_name)
 {
 	const char *hash = strstr(system_name, "17h");
 
-	return begins(system_name, "_R") ||
-	       (begins(system_name, "_ZN") && hash && strspn(hash + 3, "0123456789abcdef") == 16);
+	return text_begins_with(system_name, "_R") ||
+	       (text_begins_with(system_name, "_ZN") && hash &&
+	        strspn(hash + 3, "0123456789abcdef") == 16);
 }
 
 static bool is_of_rust(const char *name)

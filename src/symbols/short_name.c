@@ -7,16 +7,12 @@
 
 #include "language_text.h"
 #include "memory.h"
+#include "text.h"
 
 enum { MAX_DEPTH = 64, MAX_LENGTH = 1 << 13 };
 
 static const char operator_word[] = "operator";
 static const char after_operator[] = ")]}<>=!+-*/%^&|~,"; // what else a name may end with
-
-static bool begins(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
 
 static bool is_word(char c)
 {
@@ -29,10 +25,10 @@ static size_t operator_length(const char *name, const char *text)
 {
 	size_t length = strlen(operator_word);
 
-	if (!begins(text, operator_word) || (text > name && is_word(text[-1])) ||
+	if (!text_begins_with(text, operator_word) || (text > name && is_word(text[-1])) ||
 	    is_word(text[length]))
 		return 0;
-	if (begins(text + length, "()") || begins(text + length, "[]"))
+	if (text_begins_with(text + length, "()") || text_begins_with(text + length, "[]"))
 		return length + 2;
 	if (text[length] == ' ') // a conversion, new, delete or a literal's
 		return length + strcspn(text + length, "(<");
@@ -84,9 +80,9 @@ static size_t copy_rust_type(char *to, const char *text, const char *end)
 
 	text++;
 	for (size_t i = 0; i < array_size(words); i++)
-		if (begins(text, words[i]))
+		if (text_begins_with(text, words[i]))
 			text += strlen(words[i]);
-	while (text < end - 1 && !begins(text, " as ")) {
+	while (text < end - 1 && !text_begins_with(text, " as ")) {
 		const char *after = *text == '<' ? after_bracket(text) : NULL;
 		if (after)
 			text = after;
@@ -104,7 +100,8 @@ static bool drop_templates(char *to, const char *name)
 
 	for (const char *text = name; *text;) {
 		const size_t length = operator_length(name, text);
-		const char *angle = follows_operator && begins(text, " <") ? text + 1 : text;
+		const char *angle =
+		    follows_operator && text_begins_with(text, " <") ? text + 1 : text;
 		follows_operator = length > 0;
 		if (*angle != '<' || length) {
 			memcpy(to, text, length ? length : 1);
@@ -115,7 +112,7 @@ static bool drop_templates(char *to, const char *name)
 		const char *end = after_bracket(angle);
 		if (!end)
 			return false;
-		if (to == start && begins(end, "::"))
+		if (to == start && text_begins_with(end, "::"))
 			to += copy_rust_type(to, angle, end);
 		else if (to >= start + 2 && to[-1] == ':')
 			to -= 2; // Rust's "::<T>"
@@ -142,7 +139,7 @@ static bool drop_parameters(char *name)
 			return false;
 		if (!end)
 			continue;
-		if (begins(end, " const::"))
+		if (text_begins_with(end, " const::"))
 			end += strlen(" const");
 		// Not so "(anonymous namespace)::f", a lambda's "{lambda()#1}" and Go's "(*conn)".
 		const bool follows =
@@ -151,7 +148,7 @@ static bool drop_parameters(char *name)
 			*text = '\0';
 			return true;
 		}
-		if (follows && begins(end, "::"))
+		if (follows && text_begins_with(end, "::"))
 			memmove(text, end, strlen(end) + 1);
 		else
 			text += end - text;

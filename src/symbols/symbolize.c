@@ -187,17 +187,12 @@ static void add_plain_line(struct symbolizer *symbolizer, const char *name)
 	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) = line;
 }
 
-static size_t read_code(void *context, uint64_t address, void *buffer, size_t size)
-{
-	return module_read_code(context, address, buffer, size);
-}
-
 // True if another function, which has no name, may begin between the start of one and the address.
 // Tables say so; where there are none, the function's code: if nothing of it leads there. In a file
 // that was not stripped that must be certain (GHC gives no names to what a module keeps to itself).
 static bool may_be_another(const struct module_symbols *module, uint64_t start, uint64_t address)
 {
-	const struct arch_code code = {.read = read_code, .context = module->module};
+	const struct arch_code code = {.read = module_read_code, .context = module->module};
 	uint64_t function, end;
 
 	if (fde_find(module->module, address, &function, &end))

@@ -394,7 +394,7 @@ static void find_tree(struct top_model *model, const struct sample *sums, size_t
 // none.
 static size_t end_of_length(const char *text)
 {
-	const char *quote = strncmp(text, END_OF, strlen(END_OF)) == 0 ? strrchr(text, '"') : NULL;
+	const char *quote = text_begins_with(text, END_OF) ? strrchr(text, '"') : NULL;
 
 	return quote ? (size_t)(quote + 1 - text) : 0;
 }
@@ -588,7 +588,7 @@ char *top_wait_text(char *call)
 
 	if (length > cut && strcmp(call + length - cut, unknown) == 0)
 		text = memory_strndup(call, length - cut);
-	else if (strncmp(call, futex, strlen(futex)) == 0)
+	else if (text_begins_with(call, futex))
 		text = memory_strndup(call + strlen(futex), length - strlen(futex) - 1);
 	if (!text)
 		return call;

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "memory.h"
 #include "proc.h"
 #include "syscall_registers.h"
+#include "text.h"
 #include "tracee_registers.h"
 
 enum {
@@ -88,13 +88,6 @@ bool privileged_exec_would_gain(const char *command)
 	return path && path_would_gain(path);
 }
 
-static bool read_memory(int tid, uint64_t address, void *buffer, size_t size)
-{
-	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
-
-	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
 // The stack of a program that has not begun: argc, argv, a zero word, envp, a zero word, pairs of
 // the auxiliary vector (the psABI, Process Initialization).
 struct start {
@@ -110,7 +103,7 @@ static uint64_t skip_strings(int tid, uint64_t at)
 
 	for (; at < end; at += sizeof(words)) {
 		size_t n = WORDS_AT_ONCE;
-		while (n > 0 && !read_memory(tid, at, words, n * sizeof(words[0])))
+		while (n > 0 && !proc_read_memory(tid, at, words, n * sizeof(words[0])))
 			n /= 2; // the stack ends there
 		for (size_t i = 0; i < n; i++)
 			if (words[i] == 0)
@@ -129,7 +122,7 @@ static bool read_start(int tid, uint64_t sp, struct start *ret)
 	start.envp = skip_strings(tid, start.argv);
 	uint64_t at = start.envp ? skip_strings(tid, start.envp) : 0;
 	for (int i = 0; at && i < MAX_AUXV; i++, at += sizeof(pair)) {
-		if (!read_memory(tid, at, pair, sizeof(pair)) || pair[0] == AT_NULL)
+		if (!proc_read_memory(tid, at, pair, sizeof(pair)) || pair[0] == AT_NULL)
 			break;
 		if (pair[0] == AT_EXECFN)
 			start.execfn = pair[1];
@@ -142,7 +135,7 @@ static bool read_start(int tid, uint64_t sp, struct start *ret)
 static bool read_string(int tid, uint64_t address, char *buffer, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
-		if (!read_memory(tid, address + i, &buffer[i], 1))
+		if (!proc_read_memory(tid, address + i, &buffer[i], 1))
 			return false;
 		if (buffer[i] == '\0')
 			return true;
@@ -150,18 +143,13 @@ static bool read_string(int tid, uint64_t address, char *buffer, size_t size)
 	return false;
 }
 
-static bool begins_with(const char *path, const char *prefix)
-{
-	return strncmp(path, prefix, strlen(prefix)) == 0;
-}
-
 // Finds where the profiler sees the path that the thread's execve was given; descriptors of
 // execveat have such a path, too (do_execveat_common).
 static void see_path(int tid, const char *path, char *ret, size_t size)
 {
-	if (begins_with(path, DESCRIPTORS))
+	if (text_begins_with(path, DESCRIPTORS))
 		snprintf(ret, size, "/proc/%d/fd/%s", tid, path + strlen(DESCRIPTORS));
-	else if (begins_with(path, OWN))
+	else if (text_begins_with(path, OWN))
 		snprintf(ret, size, "/proc/%d/%s", tid, path + strlen(OWN));
 	else
 		snprintf(ret, size, "/proc/%d/%s/%s", tid, path[0] == '/' ? "root" : "cwd", path);
@@ -201,7 +189,7 @@ static bool skip_arguments(int tid, size_t n, const char *path, struct start *st
 		return true;
 	start->argv += n * sizeof(address);
 	return start->argv < start->envp &&
-	       read_memory(tid, start->argv, &address, sizeof(address)) && address != 0 &&
+	       proc_read_memory(tid, start->argv, &address, sizeof(address)) && address != 0 &&
 	       read_string(tid, address, argument, sizeof(argument)) && strcmp(argument, path) == 0;
 }
 
@@ -217,7 +205,7 @@ static bool find_path(int tid, const struct stat *program, struct start *start, 
 		return false;
 	if (names_the_program(tid, path, program, &skip))
 		return skip_arguments(tid, skip, path, start);
-	*ret_by_exe = begins_with(path, DESCRIPTORS);
+	*ret_by_exe = text_begins_with(path, DESCRIPTORS);
 	return *ret_by_exe;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "descriptor.h"
+#include "order.h"
 #include "proc.h"
 #include "syscall_messages.h"
 #include "syscall_numbers.h"
@@ -72,11 +73,6 @@ static uint64_t asked_for(const struct syscall_rest *rest)
 	return total < MAX_CALL_BYTES ? total : MAX_CALL_BYTES;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 // Notes that its descriptor could not be asked, though the kernel lets others be. Call it at once.
 static bool note_unsure(struct syscall_rest *rest)
 {
@@ -103,7 +99,7 @@ static uint64_t received_from_terminal(struct syscall_rest *rest, uint64_t asked
 		return note_unsure(rest) ? asked : 0;
 	// The rest would wait for its first byte without an end (n_tty_read).
 	rest->is_unsure = terminal.has_timeout;
-	return smaller(terminal.least, asked);
+	return order_min(terminal.least, asked);
 }
 
 static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
@@ -125,7 +121,7 @@ static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
 		return 0;
 	rest->is_unsure = socket.tells_senders;
 	rest->peeks_on = socket.peeks_on;
-	return flags & MSG_WAITALL ? asked : smaller(socket.least, asked);
+	return flags & MSG_WAITALL ? asked : order_min(socket.least, asked);
 }
 
 // Returns how much of that a receiving call waits for; 0: what it has is enough. If that is not
@@ -351,7 +347,7 @@ static bool enter_list(struct syscall_rest *rest, struct thread_registers *threa
 		before -= buffers[i].iov_len;
 	if (i == n)
 		return false;
-	rest->part = smaller(buffers[i].iov_len - before, rest->total - rest->done);
+	rest->part = order_min(buffers[i].iov_len - before, rest->total - rest->done);
 	set_argument(thread, 2, (uintptr_t)buffers[i].iov_base + before);
 	set_argument(thread, 3, rest->part);
 	set_argument(thread, rule->position, argument(rest, rule->position) + rest->done);

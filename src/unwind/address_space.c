@@ -63,13 +63,6 @@ static char *unescape(const char *path)
 	return result;
 }
 
-static bool read_memory(int tid, uint64_t address, void *buffer, size_t size)
-{
-	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
-
-	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
 // Returns the mapping of the same file's beginning; NULL: there is none nearby.
 static const struct mapping *find_head(const struct maps *maps, const struct mapping *mapping)
 {
@@ -92,7 +85,7 @@ static bool is_what_is_mapped(int fd, int tid, const struct maps *maps,
 	    !head->readable)
 		return true;
 	const ssize_t n = pread(fd, file, sizeof(file), 0);
-	if (n <= 0 || !read_memory(tid, head->start, memory, (size_t)n))
+	if (n <= 0 || !proc_read_memory(tid, head->start, memory, (size_t)n))
 		return true;
 	return memcmp(file, memory, (size_t)n) == 0;
 }
@@ -185,7 +178,7 @@ static bool probe(int tid, const struct mapping *mapping, struct module *module,
 		const size_t n = module_read_code(module, address + i * step, file, sizeof(file));
 		if (n == 0)
 			continue; // after its end, where a page is filled up
-		if (!read_memory(tid, mapping->start + i * step, memory, n) ||
+		if (!proc_read_memory(tid, mapping->start + i * step, memory, n) ||
 		    memcmp(file, memory, n) != 0)
 			return false;
 		++*ret_compared;

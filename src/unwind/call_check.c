@@ -75,11 +75,6 @@ static bool is_padded(struct module *module, uint64_t address)
 	       ARCH_NATIVE->is_padding(bytes, n) && !is_loop(module, address + n);
 }
 
-static size_t read_code(void *context, uint64_t address, void *buffer, size_t size)
-{
-	return module_read_code(context, address, buffer, size);
-}
-
 static bool is_not_padded(void *context, uint64_t call, uint64_t next)
 {
 	(void)call;
@@ -91,7 +86,7 @@ static bool is_not_padded(void *context, uint64_t call, uint64_t next)
 static bool is_last_call(struct module *module, uint64_t address)
 {
 	const struct arch_code code = {
-	    .read = read_code, .is_together = is_not_padded, .context = module};
+	    .read = module_read_code, .is_together = is_not_padded, .context = module};
 	const size_t n = ARCH_NATIVE->direct_call_bytes;
 	uint8_t bytes[ALIGNMENT];
 
@@ -127,7 +122,7 @@ static void find_if_part(void *context)
 {
 	struct called_code *code = context;
 	const struct arch_code arch_code = {
-	    .read = read_code,
+	    .read = module_read_code,
 	    .is_together = is_together,
 	    .context = code->module,
 	};

@@ -8,11 +8,6 @@
 #include "module.h"
 #include "rule.h"
 
-static size_t read_code(void *context, uint64_t address, void *buffer, size_t size)
-{
-	return module_read_code(context, address, buffer, size);
-}
-
 static bool find_sp(void *context, uint64_t address, int64_t *ret)
 {
 	struct rule rule;
@@ -39,7 +34,7 @@ static bool find_function(void *context, uint64_t address, struct arch_function 
 
 void frame_rule_functions(struct module *module, struct arch_functions *ret)
 {
-	*ret = (struct arch_functions){read_code, find_function, find_sp, module};
+	*ret = (struct arch_functions){module_read_code, find_function, find_sp, module};
 }
 
 struct order {

@@ -6,6 +6,7 @@
 
 #include "language.h"
 #include "maps.h"
+#include "order.h"
 
 enum {
 	// Threads that begin in different ways (Go's) have bases that lie a little apart. One that
@@ -207,11 +208,6 @@ static bool copy_region(const struct snapshot_copy *copy, uint64_t sp, size_t si
 
 // <linux/signal.h> has it, but cannot be included with <signal.h>
 static const uint32_t AUTODISARM = 1u << 31;
-
-static size_t max_size(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
 
 static uint64_t word_at(const uint8_t *bytes)
 {
@@ -421,7 +417,7 @@ bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address)
 		const struct snapshot_region *region = &snapshot->regions[i];
 		const size_t bytes = i == 0 ? snapshot->stack_bytes : 0;
 		if (address >= region->start &&
-		    address - region->start < max_size(bytes, SNAPSHOT_MAX_STACK_BYTES))
+		    address - region->start < order_max(bytes, SNAPSHOT_MAX_STACK_BYTES))
 			return true;
 	}
 	return false;

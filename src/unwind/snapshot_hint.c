@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "arch.h"
+#include "order.h"
 #include "other_stacks.h"
 #include "snapshot.h"
 
@@ -17,11 +18,6 @@ enum {
 	MAX_HUGE = 256,
 	MAX_PARTIAL = 24, // walks in a row, after which no other look is worth it
 };
-
-static size_t max_size(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
 
 void snapshot_hint_deinit(struct snapshot_hint *hint)
 {
@@ -43,7 +39,7 @@ void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snaps
 
 	for (size_t i = 0; i < snapshot->n_regions; i++)
 		if (snapshot->regions[i].other == 0)
-			wanted = max_size(wanted, 2 * snapshot->regions[i].size);
+			wanted = order_max(wanted, 2 * snapshot->regions[i].size);
 	wanted = wanted < SNAPSHOT_MAX_STACK_BYTES ? wanted : SNAPSHOT_MAX_STACK_BYTES;
 	if (snapshot->is_huge) {
 		hint->huge_bytes = 0;
@@ -51,15 +47,15 @@ void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snaps
 		return;
 	}
 	hint->n_grown += wanted > hint->guess_bytes || wanted > hint->limit_bytes;
-	hint->guess_bytes = max_size(hint->guess_bytes, wanted);
-	hint->limit_bytes = max_size(hint->limit_bytes, wanted);
+	hint->guess_bytes = order_max(hint->guess_bytes, wanted);
+	hint->limit_bytes = order_max(hint->limit_bytes, wanted);
 }
 
 // Shrinks slowly: a stack with larger frames may come again.
 static size_t shrink(size_t bytes, size_t initial_bytes, size_t wanted)
 {
 	bytes = bytes ? bytes : initial_bytes;
-	return bytes > wanted ? max_size(bytes - bytes / 8, wanted) : bytes;
+	return bytes > wanted ? order_max(bytes - bytes / 8, wanted) : bytes;
 }
 
 // Returns how many bytes hold the stack up to that SP; 0: it is on another stack.
@@ -99,7 +95,7 @@ void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snaps
 	}
 	if (kept < bytes) {
 		hint->huge_bytes = HUGE_FACTOR * bytes;
-		hint->huge_limit_bytes = max_size(hint->huge_limit_bytes, with_room(kept));
+		hint->huge_limit_bytes = order_max(hint->huge_limit_bytes, with_room(kept));
 	}
 	hint->guess_bytes =
 	    shrink(hint->guess_bytes, SNAPSHOT_UNKNOWN_STACK_BYTES, with_room(bytes));

@@ -6,6 +6,7 @@
 
 #include "memory.h"
 #include "profile.h"
+#include "text.h"
 
 // Returns the number behind the text's last colon; 0: there is none.
 static uint16_t port_at_end(const char *text, size_t length)
@@ -22,7 +23,7 @@ static uint16_t read_ports(const struct wait *wait, uint16_t *ret_remote)
 	static const char tcp[] = "tcp ", arrow[] = " -> ";
 	const char *text = wait->meaning ?: "";
 
-	if (strncmp(text, tcp, strlen(tcp)) != 0)
+	if (!text_begins_with(text, tcp))
 		return 0;
 	const char *peer = strstr(text, arrow);
 	const char *end = peer ? strchrnul(peer + strlen(arrow), ',') : NULL;

@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
+#include "text.h"
 
 enum { MAX_NEAR = 512 }; // functions
 
@@ -209,7 +210,7 @@ bool go_runtime_rule(struct module *module, uint64_t address, bool is_call, stru
 		return false;
 	if (!is_call && has_name(name, "runtime.clone"))
 		return read_clone(module, table, address, ret);
-	if (!is_call && strncmp(name, "runtime.sigreturn", strlen("runtime.sigreturn")) == 0)
+	if (!is_call && text_begins_with(name, "runtime.sigreturn"))
 		return read_sigreturn(module, table, address, ret);
 	for (size_t i = 0; i < array_size(functions); i++)
 		if (has_name(name, functions[i].name))

@@ -16,6 +16,7 @@
 #include "module.h"
 #include "run_stats.h"
 #include "runtimes.h"
+#include "text.h"
 
 enum { MAX_TRIES = 12 }; // to find the runtime's list; the pauses between them grow
 
@@ -236,7 +237,7 @@ static bool is_runtimes(const char *name)
 	for (size_t i = 0; i < array_size(users); i++)
 		if (strcmp(name, users[i]) == 0)
 			return false;
-	return strncmp(name, "runtime.", strlen("runtime.")) == 0;
+	return text_begins_with(name, "runtime.");
 }
 
 // True for those that call finalizers and cleanups: they are the program's while they do.

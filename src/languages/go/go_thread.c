@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "order.h"
 #include "resident.h"
 
 enum {
@@ -80,16 +81,6 @@ static bool find_g(const struct source *source, uint64_t tls, const struct go_la
 	       read_words(source, tls + offset, ret, 1);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 // Reads the status, id and labels of the goroutine, which the thread runs while it stands still,
 // and what lies between them, at once.
 static void read_identity(const struct source *source, const struct go_layout *layout,
@@ -97,8 +88,8 @@ static void read_identity(const struct source *source, const struct go_layout *l
 {
 	uint64_t words[MAX_IDENTITY_WORDS];
 	const uint64_t labels = layout->labels ? layout->labels : layout->goid; // 0: it has none
-	const uint64_t first = least(least(layout->status, layout->goid), labels);
-	const uint64_t last = most(most(layout->status, layout->goid), labels);
+	const uint64_t first = order_min(order_min(layout->status, layout->goid), labels);
+	const uint64_t last = order_max(order_max(layout->status, layout->goid), labels);
 	const size_t n = (last - first) / sizeof(*words) + 1;
 
 	if (n > MAX_IDENTITY_WORDS ||

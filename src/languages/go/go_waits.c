@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "resident.h"
 #include "snapshot.h"
+#include "text.h"
 
 enum {
 	WORD = 8,
@@ -160,11 +161,6 @@ static void find_channel(const struct search *given, struct go_wait *ret)
 	ret->what = ret->address ? "chan" : NULL;
 }
 
-static bool begins(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
 // Returns by which kind of hint it is found; GO_WAIT_KINDS: by none.
 static size_t kind_of(const char *reason)
 {
@@ -178,7 +174,7 @@ static size_t kind_of(const char *reason)
 
 static bool is_of_channels(const char *reason)
 {
-	return begins(reason, "chan ") || begins(reason, "select");
+	return text_begins_with(reason, "chan ") || text_begins_with(reason, "select");
 }
 
 uint64_t go_wait_guess(const struct go_program *program, const struct task *goroutine,

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "python_codes.h"
 #include "python_layout.h"
@@ -207,3 +208,14 @@ size_t python_read(const void *python, int tid, const struct snapshot *snapshot,
                    size_t room);
 bool python_merge(void *python, int tid, const struct snapshot *snapshot,
                   const struct snapshot_note *note, struct unwound *stack);
+
+// Returns the word at that place of an object that was read.
+static inline uint64_t python_word_at(const uint8_t *bytes, uint32_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+bool python_read_word(const struct python *python, int tid, uint64_t address, uint64_t *ret);

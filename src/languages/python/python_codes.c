@@ -21,14 +21,6 @@ enum {
 	UTF8_BYTES = 4, // of one character
 };
 
-static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
 static uint32_t number_at(const uint8_t *bytes, uint32_t offset)
 {
 	uint32_t number;
@@ -74,19 +66,19 @@ static void fill_key(const struct python *python, const uint8_t *header,
 	const struct python_layout *layout = &python->layout;
 
 	memset(ret->key, 0, sizeof(ret->key));
-	ret->key[KEY_FILE] = word_at(header, layout->code_file);
-	ret->key[KEY_NAME] = word_at(header, name_offset(layout));
-	ret->key[KEY_LINES] = word_at(header, layout->code_lines);
+	ret->key[KEY_FILE] = python_word_at(header, layout->code_file);
+	ret->key[KEY_NAME] = python_word_at(header, name_offset(layout));
+	ret->key[KEY_LINES] = python_word_at(header, layout->code_lines);
 	ret->key[KEY_FIRST_LINE] = number_at(header, layout->code_first_line);
 	if (layout->code_version)
 		ret->key[KEY_FIRST_LINE] |= (uint64_t)number_at(header, layout->code_version) << 32;
 	if (layout->code_traceable)
 		ret->key[KEY_TRACEABLE] = number_at(header, layout->code_traceable);
 	if (layout->code_consts) {
-		ret->key[KEY_CONSTS] = word_at(header, layout->code_consts);
-		ret->key[KEY_NAMES] = word_at(header, layout->code_consts + 8);
+		ret->key[KEY_CONSTS] = python_word_at(header, layout->code_consts);
+		ret->key[KEY_NAMES] = python_word_at(header, layout->code_consts + 8);
 	}
-	ret->is_read = word_at(header, layout->object_type) == python->code_type;
+	ret->is_read = python_word_at(header, layout->object_type) == python->code_type;
 }
 
 // Length and hash of the string, which stand side by side.
@@ -237,12 +229,12 @@ char *python_codes_text(const struct python *python, const uint8_t *object, size
 	const struct python_layout *layout = &python->layout;
 	bool is_ascii;
 
-	if (word_at(object, layout->object_type) != python->string_type)
+	if (python_word_at(object, layout->object_type) != python->string_type)
 		return NULL;
 	const unsigned int kind =
 	    python_codes_string_kind(number_at(object, layout->string_state), &is_ascii);
 	const uint32_t at = is_ascii ? layout->string_ascii : layout->string_compact;
-	const uint64_t length = word_at(object, layout->string_length);
+	const uint64_t length = python_word_at(object, layout->string_length);
 	if (kind == 0 || at >= size)
 		return NULL;
 	const size_t room = (size - at) / kind;
@@ -259,11 +251,11 @@ static char *read_string(const struct python *python, int tid, uint64_t address,
 	bool is_ascii;
 
 	if (!resident_read(resident, tid, address, header, layout->string_compact) ||
-	    word_at(header, layout->object_type) != python->string_type)
+	    python_word_at(header, layout->object_type) != python->string_type)
 		return NULL;
 	const unsigned int kind =
 	    python_codes_string_kind(number_at(header, layout->string_state), &is_ascii);
-	uint64_t length = word_at(header, layout->string_length);
+	uint64_t length = python_word_at(header, layout->string_length);
 	if (kind == 0)
 		return NULL;
 	if (length > max_characters)

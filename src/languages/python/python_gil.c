@@ -17,7 +17,7 @@ struct gil {
 
 enum { GIL_BYTES = 256, MAX_INTERPRETERS = 64 };
 
-static bool read_word(const struct python *python, int tid, uint64_t address, uint64_t *ret)
+bool python_read_word(const struct python *python, int tid, uint64_t address, uint64_t *ret)
 {
 	return resident_read(python->setup->resident, tid, address, ret, sizeof(*ret));
 }
@@ -31,14 +31,14 @@ static uint64_t find_gil(const struct python *python, int tid, uint64_t address)
 	if (layout->runtime_gil)
 		return address - gil < GIL_BYTES ? gil : 0;
 	if (!layout->interp_gil ||
-	    !read_word(python, tid, python->runtime + layout->interpreters, &interp))
+	    !python_read_word(python, tid, python->runtime + layout->interpreters, &interp))
 		return 0;
 	for (size_t i = 0; interp && i < MAX_INTERPRETERS; i++) {
-		if (!read_word(python, tid, interp + layout->interp_gil, &gil))
+		if (!python_read_word(python, tid, interp + layout->interp_gil, &gil))
 			return 0;
 		if (gil && address - gil < GIL_BYTES)
 			return gil;
-		if (!read_word(python, tid, interp + layout->interp_next, &interp))
+		if (!python_read_word(python, tid, interp + layout->interp_next, &interp))
 			return 0;
 	}
 	return 0;
@@ -56,7 +56,7 @@ static bool read_gil(const struct python *python, int tid, uint64_t address, str
 {
 	const struct python_layout *layout = &python->layout;
 
-	return read_word(python, tid, address + layout->gil_holder, &ret->holder) &&
+	return python_read_word(python, tid, address + layout->gil_holder, &ret->holder) &&
 	       resident_read(python->setup->resident, tid, address + layout->gil_locked,
 	                     &ret->locked, sizeof(ret->locked));
 }

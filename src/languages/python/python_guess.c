@@ -44,14 +44,6 @@ static bool read_at(const struct look *look, uint64_t address, void *ret, size_t
 	return resident_read(look->python->setup->resident, look->tid, address, ret, size);
 }
 
-static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
 static int32_t number_at(const uint8_t *bytes, uint32_t offset)
 {
 	int32_t number;
@@ -82,11 +74,11 @@ static bool fits_string(const struct look *look, uint64_t address, struct text *
 	char end;
 
 	if (address % WORD || !read_at(look, address, header, layout->string_ascii) ||
-	    word_at(header, layout->object_type) != look->python->string_type)
+	    python_word_at(header, layout->object_type) != look->python->string_type)
 		return false;
 	const unsigned int kind = python_codes_string_kind(
 	    (uint32_t)number_at(header, layout->string_state), &ret->is_ascii);
-	ret->length = word_at(header, layout->string_length);
+	ret->length = python_word_at(header, layout->string_length);
 	if (kind == 0 || ret->length > INT32_MAX || !ret->is_ascii)
 		return kind != 0 && ret->length <= INT32_MAX;
 	const uint64_t at = address + layout->string_ascii;
@@ -103,8 +95,8 @@ static bool fits_lines(const struct look *look, uint64_t address)
 
 	if (address % WORD || !read_at(look, address, header, layout->bytes_data + 1))
 		return false;
-	const uint64_t type = word_at(header, layout->object_type);
-	const uint64_t size = word_at(header, layout->bytes_size);
+	const uint64_t type = python_word_at(header, layout->object_type);
+	const uint64_t size = python_word_at(header, layout->bytes_size);
 	return type != look->python->string_type && type != look->python->code_type && size > 0 &&
 	       size <= MAX_LINES_BYTES && header[layout->bytes_data] & 0x80 &&
 	       read_at(look, address + layout->bytes_data + size, &end, 1) && end == 0;
@@ -116,9 +108,9 @@ static bool fits_names(const struct look *look, const uint8_t *code, bool *ret_t
 	const struct python_layout *layout = &look->python->layout;
 	struct text file, name, qualname;
 
-	if (!fits_string(look, word_at(code, layout->code_file), &file) ||
-	    !fits_string(look, word_at(code, layout->code_name), &name) ||
-	    !fits_string(look, word_at(code, layout->code_qualname), &qualname))
+	if (!fits_string(look, python_word_at(code, layout->code_file), &file) ||
+	    !fits_string(look, python_word_at(code, layout->code_name), &name) ||
+	    !fits_string(look, python_word_at(code, layout->code_qualname), &qualname))
 		return false;
 	*ret_told =
 	    file.is_ascii && name.is_ascii && qualname.is_ascii && name.length > 0 &&
@@ -138,7 +130,7 @@ static bool find_start(const struct look *look, const uint8_t *frame, uint64_t c
 	*ret = code + layout->code_start;
 	if (!layout->code_tlbc)
 		return true;
-	const uint64_t table = word_at(bytes, layout->code_tlbc);
+	const uint64_t table = python_word_at(bytes, layout->code_tlbc);
 	const uint64_t i = (uint32_t)number_at(frame, layout->frame_tlbc);
 	return read_at(look, table, &n_copies, sizeof(n_copies)) && i < n_copies &&
 	       read_at(look, table + WORD + WORD * i, ret, sizeof(*ret)) &&
@@ -150,14 +142,14 @@ static bool fits_place(const struct look *look, const uint8_t *frame, uint64_t c
                        const uint8_t *bytes, bool is_innermost)
 {
 	const struct python_layout *layout = &look->python->layout;
-	const uint64_t n = word_at(bytes, layout->bytes_size);
+	const uint64_t n = python_word_at(bytes, layout->bytes_size);
 	const int32_t traceable = number_at(bytes, layout->code_traceable);
 	uint64_t start;
 
 	if (n == 0 || n > MAX_INSTRUCTIONS || traceable < 0 || (uint64_t)traceable > n ||
 	    !find_start(look, frame, code, bytes, &start))
 		return false;
-	const int64_t at = (int64_t)(word_at(frame, layout->frame_instr) - start);
+	const int64_t at = (int64_t)(python_word_at(frame, layout->frame_instr) - start);
 	return at % INSTRUCTION_BYTES == 0 && at >= -INSTRUCTION_BYTES &&
 	       at < (int64_t)n * INSTRUCTION_BYTES &&
 	       (is_innermost || at >= (int64_t)traceable * INSTRUCTION_BYTES);
@@ -167,18 +159,18 @@ static bool fits_frame(struct look *look, const uint8_t *frame, bool is_innermos
 {
 	const struct python_layout *layout = &look->python->layout;
 	const uint8_t owner = frame[layout->frame_owner];
-	const uint64_t code = word_at(frame, layout->frame_code) & ~(uint64_t)TAG_BITS;
+	const uint64_t code = python_word_at(frame, layout->frame_code) & ~(uint64_t)TAG_BITS;
 	uint8_t bytes[PYTHON_MAX_CODE_BYTES];
 	bool is_told = false;
 
 	if (owner >= layout->shim_owner)
 		return owner <= MAX_OWNER;
 	if (code % WORD || !read_at(look, code, bytes, layout->code_bytes) ||
-	    word_at(bytes, layout->object_type) != look->python->code_type)
+	    python_word_at(bytes, layout->object_type) != look->python->code_type)
 		return false;
 	const int32_t line = number_at(bytes, layout->code_first_line);
 	if (line < 0 || line > MAX_LINE || !fits_names(look, bytes, &is_told) ||
-	    !fits_lines(look, word_at(bytes, layout->code_lines)) ||
+	    !fits_lines(look, python_word_at(bytes, layout->code_lines)) ||
 	    !fits_place(look, frame, code, bytes, is_innermost))
 		return false;
 	look->n_whole += is_told && line > 0;
@@ -197,7 +189,7 @@ static bool fits_frames(struct look *look, uint64_t address)
 		    !fits_frame(look, frame, i == 0))
 			return false;
 		is_shim = frame[layout->frame_owner] >= layout->shim_owner;
-		address = word_at(frame, layout->frame_previous);
+		address = python_word_at(frame, layout->frame_previous);
 	}
 	return is_shim || address;
 }
@@ -206,12 +198,12 @@ static bool fits_frames(struct look *look, uint64_t address)
 static bool fits_chunk(const struct look *look, const uint8_t *state)
 {
 	const struct python_layout *layout = &look->python->layout;
-	const uint64_t chunk = word_at(state, layout->thread_chunk);
-	const uint64_t top = word_at(state, layout->thread_chunk + WORD);
+	const uint64_t chunk = python_word_at(state, layout->thread_chunk);
+	const uint64_t top = python_word_at(state, layout->thread_chunk + WORD);
 	uint64_t header[2]; // the one before it, and its size
 
 	if (!chunk)
-		return top == 0 && word_at(state, layout->thread_frame) == 0;
+		return top == 0 && python_word_at(state, layout->thread_frame) == 0;
 	return chunk % WORD == 0 && read_at(look, chunk, header, sizeof(header)) &&
 	       header[0] % WORD == 0 && header[1] >= MIN_CHUNK_BYTES &&
 	       header[1] <= MAX_CHUNK_BYTES && (header[1] & (header[1] - 1)) == 0 && top > chunk &&
@@ -234,13 +226,13 @@ static bool fits_state(struct look *look, uint64_t state, uint64_t *ret_next)
 
 	look->n_whole = 0;
 	if (state % WORD || !read_at(look, state, bytes, layout->thread_bytes) ||
-	    word_at(bytes, layout->thread_interp) != look->interp)
+	    python_word_at(bytes, layout->thread_interp) != look->interp)
 		return false;
-	*ret_next = word_at(bytes, layout->thread_next);
-	const uint64_t previous = word_at(bytes, layout->thread_next - WORD);
-	const uint64_t tid = word_at(bytes, layout->thread_native_id);
+	*ret_next = python_word_at(bytes, layout->thread_next);
+	const uint64_t previous = python_word_at(bytes, layout->thread_next - WORD);
+	const uint64_t tid = python_word_at(bytes, layout->thread_native_id);
 	if (previous != look->previous || tid > MAX_TID || !fits_chunk(look, bytes) ||
-	    !fits_frames(look, word_at(bytes, layout->thread_frame)))
+	    !fits_frames(look, python_word_at(bytes, layout->thread_frame)))
 		return false;
 	look->n_fitting += look->n_whole > 0 && tid > 0 && has_thread(look, tid);
 	return true;

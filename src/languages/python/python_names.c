@@ -13,6 +13,7 @@
 #include "python.h"
 #include "resident.h"
 #include "runtimes.h"
+#include "text.h"
 
 enum {
 	MAX_WALKED = 16384, // frames, up to the first function
@@ -40,11 +41,6 @@ struct attributes {
 	uint64_t values; // 0: with the keys
 };
 
-static bool read_word(const struct python *python, int tid, uint64_t address, uint64_t *ret)
-{
-	return resident_read(python->setup->resident, tid, address, ret, sizeof(*ret));
-}
-
 // Where a field is that lies behind the head of its object.
 static uint64_t behind_head(const struct python *python, uint64_t object, uint32_t offset)
 {
@@ -54,8 +50,9 @@ static uint64_t behind_head(const struct python *python, uint64_t object, uint32
 // The attributes that an object keeps in a dictionary of its own.
 static bool read_dict(const struct python *python, int tid, uint64_t dict, struct attributes *ret)
 {
-	return dict && read_word(python, tid, behind_head(python, dict, DICT_KEYS), &ret->keys) &&
-	       read_word(python, tid, behind_head(python, dict, DICT_VALUES), &ret->values);
+	return dict &&
+	       python_read_word(python, tid, behind_head(python, dict, DICT_KEYS), &ret->keys) &&
+	       python_read_word(python, tid, behind_head(python, dict, DICT_VALUES), &ret->values);
 }
 
 static uint32_t values_begin(const struct python *python)
@@ -69,18 +66,19 @@ static bool read_values(const struct python *python, int tid, uint64_t object, u
 {
 	uint64_t flags, size;
 
-	if (!read_word(python, tid, behind_head(python, type, python->layout.type_keys),
-	               &ret->keys))
+	if (!python_read_word(python, tid, behind_head(python, type, python->layout.type_keys),
+	                      &ret->keys))
 		return false;
 	if (python->layout.minor == 11)
-		return read_word(python, tid, object - MANAGED_VALUES, &ret->values) && ret->values;
+		return python_read_word(python, tid, object - MANAGED_VALUES, &ret->values) &&
+		       ret->values;
 	if (python->layout.minor == 12) // tagged by its lowest bit
-		return read_word(python, tid, object - MANAGED_DICT, &ret->values) &&
+		return python_read_word(python, tid, object - MANAGED_DICT, &ret->values) &&
 		       ret->values++ & 1;
 	ret->values = object;
-	if (!read_word(python, tid, behind_head(python, type, TYPE_FLAGS), &flags) ||
+	if (!python_read_word(python, tid, behind_head(python, type, TYPE_FLAGS), &flags) ||
 	    !(flags & INLINE_VALUES) ||
-	    !read_word(python, tid, behind_head(python, type, TYPE_BASICSIZE), &size))
+	    !python_read_word(python, tid, behind_head(python, type, TYPE_BASICSIZE), &size))
 		return false;
 	ret->values += size;
 	return true;
@@ -93,13 +91,13 @@ static bool find_attributes(const struct python *python, int tid, uint64_t objec
 	    python->layout.free_threaded ? MANAGED_DICT_FREE_THREADED : MANAGED_DICT;
 	uint64_t type, offset, dict;
 
-	if (!read_word(python, tid, object + python->layout.object_type, &type))
+	if (!python_read_word(python, tid, object + python->layout.object_type, &type))
 		return false;
 	if (python->layout.minor <= 10)
-		return read_word(python, tid, type + TYPE_DICTOFFSET, &offset) &&
-		       read_word(python, tid, object + offset, &dict) &&
+		return python_read_word(python, tid, type + TYPE_DICTOFFSET, &offset) &&
+		       python_read_word(python, tid, object + offset, &dict) &&
 		       read_dict(python, tid, dict, ret);
-	if (!read_word(python, tid, object - managed, &dict))
+	if (!python_read_word(python, tid, object - managed, &dict))
 		return false;
 	if (dict && !(dict & 1))
 		return read_dict(python, tid, dict, ret);
@@ -157,7 +155,7 @@ static uint64_t find_attribute(const struct python *python, int tid, uint64_t ob
 	for (uint64_t i = 0; i < entries.n; i++) {
 		const uint64_t at = entries.first + i * entries.size + entries.key_at;
 		uint64_t key;
-		if (!read_word(python, tid, at, &key) || !key)
+		if (!python_read_word(python, tid, at, &key) || !key)
 			continue;
 		_cleanup_free_ char *text = read_text(python, tid, key);
 		if (!text || strcmp(text, name) != 0)
@@ -174,7 +172,7 @@ static bool is_bootstrap(struct python *python, int tid, uint64_t frame)
 	struct python_code_seen seen = {0};
 	uint32_t line;
 
-	if (!read_word(python, tid, frame + python->layout.frame_code, &seen.address))
+	if (!python_read_word(python, tid, frame + python->layout.frame_code, &seen.address))
 		return false;
 	seen.address &= ~(uint64_t)TAG_BITS;
 	python_codes_look_at_one(python, tid, &seen);
@@ -197,10 +195,10 @@ static uint64_t find_outermost(const struct python *python, int tid, uint64_t st
 	uint8_t owner = 0;
 
 	if (layout->thread_cframe && !layout->thread_frame) {
-		if (!read_word(python, tid, state + layout->thread_cframe, &frame) ||
-		    !read_word(python, tid, frame + layout->cframe_frame, &frame))
+		if (!python_read_word(python, tid, state + layout->thread_cframe, &frame) ||
+		    !python_read_word(python, tid, frame + layout->cframe_frame, &frame))
 			return 0;
-	} else if (!read_word(python, tid, state + layout->thread_frame, &frame)) {
+	} else if (!python_read_word(python, tid, state + layout->thread_frame, &frame)) {
 		return 0;
 	}
 	for (size_t i = 0; frame && i < MAX_WALKED; i++) {
@@ -209,7 +207,7 @@ static uint64_t find_outermost(const struct python *python, int tid, uint64_t st
 		                   &owner, sizeof(owner)))
 			return 0;
 		outermost = owner >= layout->shim_owner ? outermost : frame;
-		if (!read_word(python, tid, frame + layout->frame_previous, &frame))
+		if (!python_read_word(python, tid, frame + layout->frame_previous, &frame))
 			return 0;
 	}
 	return frame ? 0 : outermost;
@@ -234,15 +232,15 @@ static char *name_of(struct python *python, int tid, struct python_thread *threa
 		thread->outermost = find_first_frame(python, tid, thread);
 	const uint64_t frame = thread->outermost;
 	if (!frame || !is_bootstrap(python, tid, frame) ||
-	    !read_word(python, tid, frame + python->layout.frame_locals, &object)) {
+	    !python_read_word(python, tid, frame + python->layout.frame_locals, &object)) {
 		thread->outermost = 0; // it may have been read in the midst of a change
 		return NULL;
 	}
 	const uint64_t at = find_attribute(python, tid, object, "_name");
-	if (!at || !read_word(python, tid, at, &string))
+	if (!at || !python_read_word(python, tid, at, &string))
 		return NULL;
 	char *name = read_text(python, tid, string);
-	if (name && (!read_word(python, tid, at, &again) || again != string)) {
+	if (name && (!python_read_word(python, tid, at, &again) || again != string)) {
 		free(name);
 		return NULL;
 	}
@@ -254,8 +252,7 @@ static bool is_counted_name(const char *name)
 {
 	static const char prefix[] = "Thread-";
 
-	return strncmp(name, prefix, sizeof(prefix) - 1) == 0 &&
-	       isdigit((unsigned char)name[sizeof(prefix) - 1]);
+	return text_begins_with(name, prefix) && isdigit((unsigned char)name[sizeof(prefix) - 1]);
 }
 
 // True if the kernel knows the thread by another name than the process's, which threads begin with.

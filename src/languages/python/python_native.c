@@ -8,6 +8,7 @@
 #include "module.h"
 #include "profile.h"
 #include "symbol_table.h"
+#include "text.h"
 
 static const char eval_name[] = "_PyEval_EvalFrameDefault";
 
@@ -109,15 +110,10 @@ void python_natives_deinit(struct python_natives *natives)
 	*natives = (struct python_natives){0};
 }
 
-static bool begins_with(const char *text, const char *beginning)
-{
-	return strncmp(text, beginning, strlen(beginning)) == 0;
-}
-
 static bool begins_with_some(const char *text, const char *const *beginnings, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (begins_with(text, beginnings[i]))
+		if (text_begins_with(text, beginnings[i]))
 			return true;
 	return false;
 }
@@ -156,11 +152,11 @@ static void look_up(void *context)
 	look_up->kind = name ? PYTHON_NATIVE_OTHER : PYTHON_NATIVE_PLUMBING;
 	if (!name)
 		return;
-	if (begins_with(name, pyston_jit_name))
+	if (text_begins_with(name, pyston_jit_name))
 		look_up->kind = PYTHON_NATIVE_EVAL_JIT;
-	else if (begins_with(name, eval_name) || begins_with(name, pyston_name))
+	else if (text_begins_with(name, eval_name) || text_begins_with(name, pyston_name))
 		look_up->kind = PYTHON_NATIVE_EVAL;
-	else if (begins_with(name, "take_gil"))
+	else if (text_begins_with(name, "take_gil"))
 		look_up->kind = PYTHON_NATIVE_TAKE_GIL;
 	else if (begins_with_some(name, code_makers, array_size(code_makers)))
 		look_up->kind = PYTHON_NATIVE_MAKES_CODE;

@@ -49,14 +49,6 @@ struct walk {
 	bool is_cut;                 // the chain that is being read has more frames
 };
 
-static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
 static void *take_scratch(struct walk *walk, size_t size)
 {
 	void *bytes = walk->scratch + walk->scratch_used;
@@ -121,11 +113,12 @@ static void read_data_stack(struct walk *walk, uint64_t chunk, uint64_t top)
 		if (!bytes)
 			return;
 		if (i == 0)
-			note_newest_chunk(walk, chunk, top, chunk + word_at(bytes, CHUNK_SIZE));
-		chunk = word_at(bytes, PREVIOUS);
+			note_newest_chunk(walk, chunk, top,
+			                  chunk + python_word_at(bytes, CHUNK_SIZE));
+		chunk = python_word_at(bytes, PREVIOUS);
 		if (!chunk || !python_pieces_read(&walk->pieces, chunk, header, sizeof(header)))
 			return;
-		const uint64_t words = word_at(header, TOP);
+		const uint64_t words = python_word_at(header, TOP);
 		size = words < MAX_CHUNK_BYTES ? HEADER_BYTES + words * 8 : 0;
 	}
 }
@@ -173,17 +166,17 @@ static void note_unreadable(struct walk *walk)
 static void decode_frame(const struct python_layout *layout, const uint8_t *bytes,
                          struct python_frame *ret)
 {
-	ret->code = word_at(bytes, layout->frame_code) & ~(uint64_t)TAG_BITS;
+	ret->code = python_word_at(bytes, layout->frame_code) & ~(uint64_t)TAG_BITS;
 	ret->code_index = PYTHON_MAX_CODES;
 	if (layout->minor <= 10) { // the index of an instruction; in units of two bytes in 3.10
 		int32_t index;
 		memcpy(&index, bytes + layout->frame_instr, sizeof(index));
 		ret->instr = (uint64_t)(int64_t)index * (layout->minor == 10 ? 2 : 1);
 		ret->is_generator =
-		    layout->frame_generator && word_at(bytes, layout->frame_generator);
+		    layout->frame_generator && python_word_at(bytes, layout->frame_generator);
 		return;
 	}
-	ret->instr = word_at(bytes, layout->frame_instr);
+	ret->instr = python_word_at(bytes, layout->frame_instr);
 	ret->is_entry = layout->frame_entry && bytes[layout->frame_entry];
 	ret->is_shim = bytes[layout->frame_owner] >= layout->shim_owner;
 	ret->is_generator = bytes[layout->frame_owner] == OWNED_BY_GENERATOR;
@@ -200,7 +193,7 @@ static uint32_t find_line(struct walk *walk, const struct python_frame *frame, c
 	if (!layout->frame_object || frame->is_shim ||
 	    frame->instr > frame->code + layout->code_start)
 		return 0;
-	const uint64_t object = word_at(bytes, layout->frame_object);
+	const uint64_t object = python_word_at(bytes, layout->frame_object);
 	if (!object || walk->n_reads++ >= MAX_READS ||
 	    !python_pieces_read(&walk->pieces, object + layout->object_line, &line, sizeof(line)))
 		return 0;
@@ -240,7 +233,7 @@ static void walk_frames(struct walk *walk, uint64_t address)
 			return;
 		}
 		add_frame(walk, address, bytes);
-		address = word_at(bytes, layout->frame_previous);
+		address = python_word_at(bytes, layout->frame_previous);
 	}
 }
 
@@ -257,7 +250,7 @@ static void read_outermost(struct walk *walk, uint64_t root, struct python_chain
 	found[n++] = PYTHON_FIRST_FRAME;
 	for (uint32_t at = PYTHON_FIRST_FRAME + 8;
 	     n < PYTHON_MAX_OUTER && at + layout->frame_bytes <= sizeof(bytes); at += 8)
-		if (word_at(bytes, at + layout->frame_previous) == root + found[n - 1])
+		if (python_word_at(bytes, at + layout->frame_previous) == root + found[n - 1])
 			found[n++] = at;
 	for (; n > 0; n--, chain->n_outer++)
 		add_frame(walk, root + found[n - 1], bytes + found[n - 1]);
@@ -281,12 +274,12 @@ static uint64_t walk_cframes(struct walk *walk, uint64_t cframe, uint64_t root)
 			return frame;
 		}
 		if (is_first)
-			frame = word_at(bytes, layout->cframe_frame);
+			frame = python_word_at(bytes, layout->cframe_frame);
 		if (cframe == root)
 			return frame;
 		walk->cframes[walk->note->n_cframes++] = (struct python_cframe){
-		    cframe, layout->cframe_frame ? word_at(bytes, layout->cframe_frame) : 0};
-		cframe = word_at(bytes, layout->cframe_previous);
+		    cframe, layout->cframe_frame ? python_word_at(bytes, layout->cframe_frame) : 0};
+		cframe = python_word_at(bytes, layout->cframe_previous);
 	}
 	return frame;
 }
@@ -315,7 +308,7 @@ static bool read_state(struct walk *walk, const struct python_thread *thread, ui
 	python_pieces_read_blocks(&walk->pieces, blocks, array_size(blocks));
 	if (!blocks[0].is_read)
 		note_unreadable(walk);
-	if (!blocks[0].is_read || word_at(ret, layout->thread_interp) != thread->interp)
+	if (!blocks[0].is_read || python_word_at(ret, layout->thread_interp) != thread->interp)
 		return false;
 	if (python_threads_id(python, ret) != thread->thread_id) {
 		walk->note->has_others = true;
@@ -343,16 +336,17 @@ static void walk_chain(struct walk *walk, const struct python_thread *thread)
 	walk->unused = walk->unused_end = 0;
 	walk->is_cut = false;
 	if (layout->thread_chunk) {
-		const uint64_t chunk = word_at(state, layout->thread_chunk);
-		read_data_stack(walk, chunk, word_at(state, layout->thread_chunk + 8));
+		const uint64_t chunk = python_word_at(state, layout->thread_chunk);
+		read_data_stack(walk, chunk, python_word_at(state, layout->thread_chunk + 8));
 	}
 	*chain = (struct python_chain){.interp_id = thread->interp_id,
 	                               .first_frame = note->n_frames,
 	                               .first_cframe = note->n_cframes};
-	uint64_t frame = layout->thread_frame ? word_at(state, layout->thread_frame) : 0;
+	uint64_t frame = layout->thread_frame ? python_word_at(state, layout->thread_frame) : 0;
 	if (layout->thread_cframe) {
-		const uint64_t innermost = walk_cframes(walk, word_at(state, layout->thread_cframe),
-		                                        thread->state + layout->thread_root_cframe);
+		const uint64_t innermost =
+		    walk_cframes(walk, python_word_at(state, layout->thread_cframe),
+		                 thread->state + layout->thread_root_cframe);
 		frame = layout->thread_frame ? frame : innermost;
 	}
 	walk_frames(walk, frame);

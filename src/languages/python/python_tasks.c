@@ -28,14 +28,6 @@ enum {
 	N_WORDS = 13,
 };
 
-static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
 struct section {
 	struct module *module;
 	uint64_t address;
@@ -122,10 +114,10 @@ void python_tasks_read(const struct python *python, struct python_pieces *pieces
 		if (!python_pieces_read(pieces, task, bytes, tasks->bytes))
 			return;
 		note->n_tasks += bytes[tasks->is_task] == 1 &&
-		                 python_pieces_read(pieces, word_at(bytes, tasks->name), to->name,
-		                                    sizeof(to->name));
+		                 python_pieces_read(pieces, python_word_at(bytes, tasks->name),
+		                                    to->name, sizeof(to->name));
 		note->has_more_tasks = bytes[tasks->awaited_by_many];
-		task = note->has_more_tasks ? 0 : word_at(bytes, tasks->awaited_by);
+		task = note->has_more_tasks ? 0 : python_word_at(bytes, tasks->awaited_by);
 	}
 	note->has_more_tasks |= task != 0;
 }
@@ -135,8 +127,8 @@ void python_tasks_read(const struct python *python, struct python_pieces *pieces
 static char *counted_name(const struct python *python, const struct python_task *task)
 {
 	const uint32_t tag_at = python->layout.object_type + 8;
-	const uint64_t n_digits = word_at(task->name, tag_at) >> 3;
-	const uint64_t digits = word_at(task->name, tag_at + 8);
+	const uint64_t n_digits = python_word_at(task->name, tag_at) >> 3;
+	const uint64_t digits = python_word_at(task->name, tag_at + 8);
 
 	if (n_digits == 0 || n_digits > 2)
 		return NULL;

@@ -26,19 +26,6 @@ enum {
 	MAX_SEEN = 8,    // of a thread without the interpreter's loop; then it is not Python's
 };
 
-static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
-static bool read_word(const struct python *python, int tid, uint64_t address, uint64_t *ret)
-{
-	return resident_read(python->setup->resident, tid, address, ret, sizeof(*ret));
-}
-
 void python_threads_destroy(struct python_threads *threads)
 {
 	for (size_t i = 0; threads && i < threads->n; i++)
@@ -126,7 +113,7 @@ static int our_tid(const struct tids *tids, uint64_t own)
 // The tid that the C library has for the thread, in the process's own namespace; 0: not known.
 static uint64_t pthread_tid(const struct python *python, int tid, const uint8_t *state)
 {
-	const uint64_t pthread = word_at(state, python->layout.thread_id);
+	const uint64_t pthread = python_word_at(state, python->layout.thread_id);
 	uint32_t number;
 
 	return resident_read(python->setup->resident, tid, pthread + ARCH_NATIVE->pthread_tid,
@@ -145,7 +132,7 @@ static int tid_of(const struct python *python, int tid, const struct tids *tids,
 
 	if (!layout->thread_native_id)
 		return our_tid(tids, pthread_tid(python, tid, state));
-	const int found = our_tid(tids, word_at(state, layout->thread_native_id));
+	const int found = our_tid(tids, python_word_at(state, layout->thread_native_id));
 	if (found)
 		return found;
 	const int pid = python->setup->space->pid;
@@ -156,8 +143,8 @@ uint64_t python_threads_id(const struct python *python, const uint8_t *state)
 {
 	const struct python_layout *layout = &python->layout;
 
-	return word_at(state,
-	               layout->thread_native_id ? layout->thread_native_id : layout->thread_id);
+	return python_word_at(state, layout->thread_native_id ? layout->thread_native_id
+	                                                      : layout->thread_id);
 }
 
 // True if the state is that thread's.
@@ -181,10 +168,10 @@ static void list_threads(const struct python *python, int tid, const struct pyth
 	const struct python_layout *layout = &python->layout;
 	uint8_t bytes[PYTHON_MAX_THREAD_BYTES];
 
-	for (; state && ret->n < MAX_THREADS; state = word_at(bytes, layout->thread_next)) {
+	for (; state && ret->n < MAX_THREADS; state = python_word_at(bytes, layout->thread_next)) {
 		if (!resident_read(python->setup->resident, tid, state, bytes,
 		                   layout->thread_bytes) ||
-		    word_at(bytes, layout->thread_interp) != of->interp) {
+		    python_word_at(bytes, layout->thread_interp) != of->interp) {
 			ret->is_cut = true;
 			ret->is_whole = false;
 			return;
@@ -210,9 +197,11 @@ static struct python_thread read_interp(const struct python *python, int tid, ui
 	const struct python_layout *layout = &python->layout;
 	struct python_thread of = {.interp = interp};
 
-	if (layout->interp_id && !read_word(python, tid, interp + layout->interp_id, &of.interp_id))
+	if (layout->interp_id &&
+	    !python_read_word(python, tid, interp + layout->interp_id, &of.interp_id))
 		of.interp_id = 0;
-	if (layout->interp_gil && !read_word(python, tid, interp + layout->interp_gil, &of.gil))
+	if (layout->interp_gil &&
+	    !python_read_word(python, tid, interp + layout->interp_gil, &of.gil))
 		of.gil = 0;
 	return of;
 }
@@ -225,12 +214,12 @@ static bool find_newest(const struct python *python, int tid, uint64_t interp, s
 	uint8_t bytes[PYTHON_MAX_THREAD_BYTES];
 	uint64_t state;
 
-	if (!read_word(python, tid, interp + layout->interp_threads, &state))
+	if (!python_read_word(python, tid, interp + layout->interp_threads, &state))
 		return false;
-	for (; state && *left > 0; --*left, state = word_at(bytes, layout->thread_next)) {
+	for (; state && *left > 0; --*left, state = python_word_at(bytes, layout->thread_next)) {
 		if (!resident_read(python->setup->resident, tid, state, bytes,
 		                   layout->thread_bytes) ||
-		    word_at(bytes, layout->thread_interp) != interp)
+		    python_word_at(bytes, layout->thread_interp) != interp)
 			return false;
 		if (!is_of(python, tid, bytes))
 			continue;
@@ -251,10 +240,10 @@ static uint64_t go_through(const struct python *python, int tid, struct listing 
 	uint64_t interp, hash = 0, first;
 	size_t n = 0;
 
-	if (!read_word(python, tid, python->runtime + layout->interpreters, &interp))
+	if (!python_read_word(python, tid, python->runtime + layout->interpreters, &interp))
 		return 0;
 	for (; interp && n < MAX_INTERPRETERS; n++) {
-		if (!read_word(python, tid, interp + layout->interp_threads, &first))
+		if (!python_read_word(python, tid, interp + layout->interp_threads, &first))
 			return 0;
 		hash = hash_mix(hash, hash_mix(interp, first));
 		if (ret) {
@@ -262,7 +251,7 @@ static uint64_t go_through(const struct python *python, int tid, struct listing 
 			list_threads(python, tid, &of, first, ret);
 			ret->n_interps = n + 1;
 		}
-		if (!read_word(python, tid, interp + layout->interp_next, &interp))
+		if (!python_read_word(python, tid, interp + layout->interp_next, &interp))
 			return 0;
 	}
 	return hash;
@@ -292,12 +281,12 @@ bool python_threads_find_newest(const struct python *python, int tid, struct pyt
 	size_t left = MAX_NEWEST;
 
 	if (python->has_own_pids || is_known_other(python, tid) ||
-	    !read_word(python, tid, python->runtime + layout->interpreters, &interp))
+	    !python_read_word(python, tid, python->runtime + layout->interpreters, &interp))
 		return false;
 	for (size_t n = 0; interp && n < MAX_ASKED_INTERPRETERS && left > 0; n++) {
 		if (find_newest(python, tid, interp, &left, ret))
 			return true;
-		if (!read_word(python, tid, interp + layout->interp_next, &interp))
+		if (!python_read_word(python, tid, interp + layout->interp_next, &interp))
 			return false;
 	}
 	return false;
@@ -397,11 +386,11 @@ uint64_t python_threads_find_root(const struct python *python, int tid, uint64_t
 	const uint32_t at = python->layout.thread_chunk;
 	uint64_t chunk, previous;
 
-	if (!at || !read_word(python, tid, state + at, &chunk))
+	if (!at || !python_read_word(python, tid, state + at, &chunk))
 		return 0;
 	// Each chunk begins with the address of the one before.
 	for (size_t i = 0; chunk && i < MAX_CHUNKS; i++) {
-		if (!read_word(python, tid, chunk, &previous))
+		if (!python_read_word(python, tid, chunk, &previous))
 			return 0;
 		if (!previous)
 			return chunk;
