@@ -437,6 +437,11 @@ static const char *thing(const struct wait *wait, size_t *ret_length)
 
 	if (end)
 		return end;
+	// The first of several that a task waits for ("chan 0x1 +3") says nothing of the others.
+	if (wait->reason[0] && strstr(text, " +")) {
+		*ret_length = 0;
+		return text;
+	}
 	if (end_of > 0) {
 		*ret_length = end_of;
 		return text;
@@ -545,7 +550,8 @@ static void find_waits(struct top_model *model, const struct sample *sums, size_
 		const struct span *span = &input->spans[i];
 		if (!is_selected(input, span) || span->end_ns <= input->from_ns ||
 		    span->start_ns >= input->to_ns || span->start_ns == span->end_ns ||
-		    model->kinds[span->sample] == WAIT_KIND_RUNNING)
+		    model->kinds[span->sample] == WAIT_KIND_RUNNING ||
+		    (model->hides_idle && model->no_work[span->sample]))
 			continue;
 		const size_t row =
 		    first[samples[span->sample].wait] * N_WAIT_KINDS + model->kinds[span->sample];

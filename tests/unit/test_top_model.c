@@ -129,13 +129,27 @@ static void test_where(void **state)
 	}
 }
 
-// Two threads that wait for the same server, and one for another, are two rows.
+// Two threads that wait for the same server, and one for another, are two rows. So are two tasks
+// that wait for several channels, whichever these are, and one that waits for a channel.
 static void test_connections(void **state)
 {
 	static const char *const descriptors[] = {
 	    "tcp 10.0.0.1:40000 -> 10.0.0.7:5432: \"db\" 7",
 	    "tcp 10.0.0.1:40001 -> 10.0.0.7:5432: \"db\" 8",
 	    "tcp 10.0.0.1:40002 -> 10.0.0.7:6379",
+	    "chan 0xc001 +3",
+	    "chan 0xc002 +3",
+	    "chan 0xc003 +3",
+	    "chan 0xc004",
+	};
+	static const struct {
+		uint64_t count; // of samples, and threads
+		const char *thing;
+	} rows[] = {
+	    {2, "recvfrom(tcp -> 10.0.0.7:5432)"},
+	    {2, "select"},
+	    {1, "recvfrom(tcp 10.0.0.1:40002 -> 10.0.0.7:6379)"},
+	    {1, "select chan 0xc004"},
 	};
 	static const struct cpu_log no_log;
 	struct report_fixture f;
@@ -145,13 +159,17 @@ static void test_connections(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	const uint32_t frame = report_fixture_frame(&f, "recv");
+	const uint32_t busy = report_fixture_frame(&f, "net/http.(*persistConn).roundTrip");
+	const uint32_t idle = report_fixture_frame(&f, "main.worker");
 	for (uint32_t i = 0; i < array_size(descriptors); i++) {
 		const uint32_t thread = report_fixture_thread(&f, (int)i + 1, "t");
 		const uint32_t wait =
-		    profile_intern_wait(&f.profile, SYS_recvfrom, descriptors[i], "");
-		report_fixture_wait(&f, thread, THREAD_SLEEPING, &frame, 1, STACK_COMPLETE, wait,
-		                    1);
+		    descriptors[i][0] == 't'
+		        ? profile_intern_wait(&f.profile, SYS_recvfrom, descriptors[i], "")
+		        : profile_intern_reason(&f.profile, "select", descriptors[i]);
+		report_fixture_wait(&f, thread, THREAD_SLEEPING,
+		                    strstr(descriptors[i], "c003") ? &idle : &busy, 1,
+		                    STACK_COMPLETE, wait, 1);
 		spans[i] = (struct span){
 		    .thread = thread, .sample = i, .count = 1, .start_ns = 1, .end_ns = 10 * MS};
 	}
@@ -163,13 +181,15 @@ static void test_connections(void **state)
 	                                           .n_spans = array_size(spans),
 	                                           .to_ns = INT64_MAX,
 	                                           .cpu_log = &no_log,
+	                                           .choice = {.hides_idle = true},
 	                                           .own = &own});
-	assert_int_equal(model.n_waits, 2);
-	assert_int_equal(model.waits[0].count, 2);
-	_cleanup_free_ char *first = top_wait_thing(&model, &model.waits[0]);
-	_cleanup_free_ char *second = top_wait_thing(&model, &model.waits[1]);
-	assert_string_equal(first, "recvfrom(tcp -> 10.0.0.7:5432)");
-	assert_string_equal(second, "recvfrom(tcp 10.0.0.1:40002 -> 10.0.0.7:6379)");
+	assert_int_equal(model.n_waits, array_size(rows));
+	for (size_t i = 0; i < array_size(rows); i++) {
+		_cleanup_free_ char *thing = top_wait_thing(&model, &model.waits[i]);
+		assert_int_equal(model.waits[i].count, rows[i].count);
+		assert_int_equal(model.waits[i].n_threads, rows[i].count);
+		assert_string_equal(thing, rows[i].thing);
+	}
 	top_model_deinit(&model);
 	top_own_deinit(&own);
 	report_fixture_deinit(&f);
