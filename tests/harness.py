@@ -48,7 +48,7 @@ SKIP_STATUS = 77
 RUN_TIMEOUT_S = 240
 
 STATUS_TARGET, STATUS_USAGE, STATUS_OUTPUT = 1, 2, 3
-STATUS_CANNOT_RUN, STATUS_NOT_FOUND = 126, 127
+STATUS_CANNOT_RUN, STATUS_NOT_FOUND, STATUS_UNREAD = 126, 127, 141
 
 # Under nohup(1) it is ignored, which the profiler would inherit and keep to.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

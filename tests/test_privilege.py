@@ -207,7 +207,7 @@ class Surroundings(TestCase):
         target = self.start_fixture("threads", 2, 1)
         process = self.start_dumps(target, "-n", "10000", "--interval=50ms")
         process.stdout.close()
-        self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), harness.STATUS_OUTPUT)
+        self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), harness.STATUS_UNREAD)
         process = self.start_dumps(target, "-n", "2", "--interval=1h")
         target.end()
         self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), 0)

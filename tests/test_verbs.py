@@ -59,7 +59,7 @@ class Verbs(harness.TestCase):
             ("report", "-q", "a.wprof"), ("explain", "-q", "a.wprof"), ("dump", "--at=0.2", "a.wprof"),
         ):  # fmt: skip
             with self.subTest(args=args):
-                self.assertEqual(self.run_unread(args), (141, ""))
+                self.assertEqual(self.run_unread(args), (harness.STATUS_UNREAD, ""))
         status, words = self.run_unread(("-q", "-p", live, "-d", "0.5"))
         self.assertEqual(status, 3)
         self.assertIn("cannot write stdout: the pipe is closed", words)
