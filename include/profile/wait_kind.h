@@ -56,6 +56,10 @@ enum wait_name {
 // `file`: the path of its source, or "".
 enum wait_name wait_name_of(const char *function, const char *file);
 
+// True if a thread whose innermost function is this one waits for any client, or for the next
+// event.
+bool wait_kind_is_client_call(const char *leaf);
+
 enum { WAIT_KIND_MAX_NAMES = 12 }; // how many innermost functions are looked at
 
 // Returns the kind for a thread in that state, which waits in `wait` (NULL: nothing is known).

@@ -171,6 +171,17 @@ enum wait_name wait_name_of(const char *function, const char *file)
 	return found;
 }
 
+bool wait_kind_is_client_call(const char *leaf)
+{
+	static const char *const calls[] = {"accept",      "accept4",      "epoll_wait",
+	                                    "epoll_pwait", "epoll_pwait2", NULL};
+
+	for (size_t i = 0; calls[i]; i++)
+		if (strcmp(bare(leaf), calls[i]) == 0)
+			return true;
+	return false;
+}
+
 // True if one of the functions is of that class.
 static bool has_class(const enum wait_name *classes, size_t n, enum wait_name class)
 {

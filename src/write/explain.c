@@ -41,6 +41,8 @@ enum {
 	MAX_SYNC_FRAMES = 5, // of Go, from the system call up to syscall.Fsync
 };
 
+static const double LEAST_RAN_OF_LOCK = 0.2; // else hardly any lock were told
+
 // Columns as in struct explain_rule.
 const struct explain_rule explain_rules[N_RULES] = {
     [RULE_CIRCLE] = {"deadlock", "waits in a circle: a deadlock", 0, true, NULL},
@@ -203,6 +205,21 @@ static bool is_circle(const struct explanation *explanation, const struct stack 
 	           &report->profile->locations[report->profile->location_ids[stack->first]]);
 }
 
+// True if who holds the lock waits for clients: threads of a server take turns at that.
+static bool is_turn(const struct explanation *explanation, const struct stack *stack)
+{
+	const struct report *report = explanation->report;
+
+	if (stack->n_blamed == 0)
+		return false;
+	const struct location_lines *lines =
+	    &report->symbols->locations[report->profile->location_ids[stack->first]];
+	return lines->count > 0 &&
+	       wait_kind_is_client_call(
+	           explain_function(explanation, report->symbols->lines[lines->first].function)
+	               ->name);
+}
+
 static bool is_call(const struct wait *wait, const char *name)
 {
 	_cleanup_free_ char *call =
@@ -253,7 +270,8 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 		       : has(explanation, stack, MARK_COLLECT) ||
 		               has(explanation, stack, MARK_ALLOCATE)
 		           ? RULE_HOT
-		           : RULE_LOCK;
+		       : is_turn(explanation, stack) ? RULE_IDLE
+		                                     : RULE_LOCK;
 	case WAIT_KIND_FILE:
 		return sample->state == THREAD_DISK && (!wait || wait->syscall == NO_SYSCALL)
 		           ? RULE_SWAP
@@ -301,6 +319,20 @@ static bool is_in_own_code(struct explanation *explanation, const struct stack *
 	return n > 0;
 }
 
+// True if it has functions of a language's own frames: then the program's own have names as well.
+static bool is_of_language(const struct explanation *explanation, const struct stack *stack)
+{
+	const struct report *report = explanation->report;
+
+	for (uint32_t i = stack->n_blamed; i < stack->n_frames; i++) {
+		const uint32_t id = report->profile->location_ids[stack->first + i];
+		if (report->modules->items[report->profile->locations[id].module]->kind ==
+		    MODULE_RUNTIME)
+			return true;
+	}
+	return false;
+}
+
 // True if the thread does little else than wait. That it is late at its work, on a busy machine, is
 // not work.
 static bool only_waits(const struct explanation *explanation, uint32_t thread, int least_parts)
@@ -328,8 +360,9 @@ static enum rule rule_by_thread(struct explanation *explanation, const struct sa
 		return RULE_IDLE;
 	// Go looks a name up in several goroutines, of which one is the program's.
 	const bool is_task = sample->wait != WAIT_NONE && profile->waits[sample->wait].reason[0];
-	// Java has a thread of its own wait for each child.
+	// Java has a thread of its own wait for each child, and its library has locks of its own.
 	if (rule != RULE_PEER && rule != RULE_SLEEP && rule != RULE_CHILD &&
+	    !(rule == RULE_LOCK && is_of_language(explanation, &profile->stacks[sample->stack])) &&
 	    !(rule == RULE_LOOKUP && is_task))
 		return rule;
 	const struct stack *stack = &profile->stacks[sample->stack];
@@ -626,16 +659,19 @@ double explain_whole_ns(const struct explanation *explanation, enum rule rule)
 	       (explain_is_last(rule) ? explanation->only_ns : 0);
 }
 
-// Returns from which time on waits for the interpreter's lock are worth telling. On a busy machine,
-// the thread that holds it waits for a CPU, and so do the others with it: of their time, only as
-// much counts as threads that were ready also ran.
-static double least_gil_ns(const struct explanation *explanation)
+// Returns from which time on waits for a lock are worth telling. On a busy machine, who holds it
+// waits for a CPU now and then, and so do the others with it: of their time, only as much counts as
+// threads that were ready also ran. Holders of other locks than the interpreter's may as well
+// sleep.
+static double least_lock_ns(const struct explanation *explanation, enum rule rule)
 {
-	const double part = explain_rules[RULE_GIL].least_percent / 100.0;
+	const double part = explain_rules[rule].least_percent / 100.0;
 	const double ready_ns = explanation->machine_is_busy ? explanation->all_ready_ns : 0;
 	const double needed_ns = explanation->cpu_ns + ready_ns;
-	const double ran = needed_ns > 0 ? explanation->cpu_ns / needed_ns : 1;
+	double ran = needed_ns > 0 ? explanation->cpu_ns / needed_ns : 1;
 
+	if (rule == RULE_LOCK && ran < LEAST_RAN_OF_LOCK)
+		ran = LEAST_RAN_OF_LOCK;
 	return part * explanation->active_ns / (ran + part * (1 - ran));
 }
 
@@ -645,8 +681,8 @@ static double least_ns(const struct explanation *explanation, enum rule rule)
 	const double ready_ns =
 	    rule == RULE_HOT && !explanation->machine_is_busy ? explanation->all_ready_ns : 0;
 	const double whole_ns = explain_whole_ns(explanation, rule) - ready_ns;
-	const double share_ns = rule == RULE_GIL
-	                            ? least_gil_ns(explanation)
+	const double share_ns = rule == RULE_GIL || rule == RULE_LOCK
+	                            ? least_lock_ns(explanation, rule)
 	                            : explain_rules[rule].least_percent * whole_ns / 100;
 	const double thread_ns = least_thread_ns(explanation, rule);
 

@@ -316,6 +316,35 @@ static void test_circle(void **state)
 	}
 }
 
+// Threads of a server take turns at waiting for clients, but not at asking somebody.
+static void test_turn(void **state)
+{
+	static const char *const leaves[] = {"__libc_accept", "epoll_wait", "__libc_recv"};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(leaves); i++) {
+		struct report_fixture f;
+		report_fixture_init(&f);
+		report_fixture_function(&f, "work", "work", "/src/prog.c");
+		add(&f, report_fixture_thread(&f, 100, "main"), &locks);
+		const struct sample *sample = &f.profile.samples[0];
+		const struct stack alone = f.profile.stacks[sample->stack];
+		const uint32_t ids[] = {report_fixture_frame(&f, leaves[i]),
+		                        f.profile.location_ids[alone.first],
+		                        f.profile.location_ids[alone.first + 1]};
+		report_fixture_wait(&f, report_fixture_thread(&f, 101, "main"), THREAD_SLEEPING,
+		                    ids, array_size(ids), STACK_COMPLETE, sample->wait, 100);
+		f.profile.stacks[f.profile.samples[1].stack].n_blamed = 1;
+		struct explanation explanation;
+		explain_make(&f.report, &explanation);
+		assert_int_equal(explanation.n_findings, 1);
+		const bool is_turn = i < 2;
+		assert_int_equal(explanation.findings[0].ns > 1e9, !is_turn);
+		explain_free(&explanation);
+		report_fixture_deinit(&f);
+	}
+}
+
 enum { MAX_DEPTH = 4, N_TASKS = 4 };
 
 // Counts ticks for own functions, root first: as many as have a name.
@@ -416,7 +445,7 @@ int main(void)
 	    cmocka_unit_test(test_rules),        cmocka_unit_test(test_why),
 	    cmocka_unit_test(test_busy_machine), cmocka_unit_test(test_circle),
 	    cmocka_unit_test(test_tasks),        cmocka_unit_test(test_gil_on_busy_machine),
-	    cmocka_unit_test(test_line),
+	    cmocka_unit_test(test_line),         cmocka_unit_test(test_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
