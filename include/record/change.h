@@ -67,3 +67,6 @@ void change_correct(double *p, size_t n);
 
 // Returns how many times as long both sides would have to be for a half width of `margin` at 95 %.
 double change_times_as_long(const struct change *change, double margin);
+
+// Adds up the values.
+double change_sum(const double *values, size_t n);

@@ -59,3 +59,7 @@ const char *output_name(const struct output *output);
 
 // Removes the file if it was not finished, and frees; NULL is accepted.
 void output_destroy(struct output *output);
+
+// Finishes the output, which was opened with a path, unless there is an error already, and destroys
+// it. Returns the error; NULL: none.
+struct error *output_end(struct output *output, struct error *error);

@@ -141,15 +141,6 @@ static const double *row_of(const struct comparison *comparison, const struct fu
 	                                     : comparison->zeros;
 }
 
-static double sum(const double *values, size_t n)
-{
-	double total = 0;
-
-	for (size_t i = 0; i < n; i++)
-		total += values[i];
-	return total;
-}
-
 // Of a side: the time in the function, of all threads, and its length.
 struct sums {
 	double function, all, seconds;
@@ -162,9 +153,9 @@ static struct sums sums_of(const struct comparison *comparison, int side, size_t
 
 	for (size_t i = 0; i < timed->n; i++) {
 		const struct function_times *times = &timed->times[i];
-		sums.function += sum(row_of(comparison, times, function), times->n_bins);
-		sums.all += sum(times->all, times->n_bins);
-		sums.seconds += sum(times->seconds, times->n_bins);
+		sums.function += change_sum(row_of(comparison, times, function), times->n_bins);
+		sums.all += change_sum(times->all, times->n_bins);
+		sums.seconds += change_sum(times->seconds, times->n_bins);
 	}
 	return sums;
 }

@@ -211,9 +211,7 @@ write_object(const char *path, void (*put)(struct json *json, const void *what),
 	put(&json, what);
 	json_close(&json, '}');
 	fputc('\n', json.stream);
-	error = output_finish(output, NULL);
-	output_destroy(output);
-	return error;
+	return output_end(output, NULL);
 }
 
 static void put_metrics(struct json *json, const void *what)

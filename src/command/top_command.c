@@ -113,11 +113,6 @@ static const struct option_row own_rows[] = {
 
 const struct option_table top_rows = {.rows = own_rows, .n_rows = array_size(own_rows)};
 
-struct error *top_take_word(struct options *options, const char *word)
-{
-	return dump_take_word(options, word); // a process or a recording, likewise
-}
-
 static struct error *check(const struct options *options)
 {
 	const int n_given =

@@ -38,7 +38,5 @@ struct top_options {
 // The options of this verb alone.
 extern const struct option_table top_rows;
 
-// For struct verb: top_take_word takes a process or a recording; top_check checks that there is
-// one, or a command.
-struct error *top_take_word(struct options *options, const char *word);
+// For struct verb: checks that there is a process, a recording or a command.
 struct error *top_check(struct options *options);

@@ -133,10 +133,7 @@ static struct error *write_file(const struct options *options, struct top_source
 		write_dump(source, part, output_stream(output));
 	else
 		error = write_profile(options, source, part, output_stream(output));
-	if (!error)
-		error = output_finish(output, NULL);
-	output_destroy(output);
-	return error;
+	return output_end(output, error);
 }
 
 // In the process that writes. Never returns.

@@ -54,13 +54,8 @@ static const struct option_row own_rows[] = {
 
 static const struct option_table explain_rows = {.rows = own_rows, .n_rows = array_size(own_rows)};
 
-// For struct verb: explain_take_word takes a process or a recording; explain_check checks that
-// there is one, and sets what is sampled and written.
-static struct error *explain_take_word(struct options *options, const char *word)
-{
-	return dump_take_word(options, word);
-}
-
+// For struct verb: checks that there is a process or a recording, and sets what is sampled and
+// written.
 static struct error *explain_check(struct options *options)
 {
 	if (!options->pid && !options->recording)
@@ -133,7 +128,7 @@ const struct verb verbs[N_VERBS] = {
                         "  profiler explain hour.wprof --from=14:03 --to=14:04\n",
             .statuses = "0; 1: target or file; 2: command line; 3: output.",
             .own_rows = &explain_rows,
-            .take_word = explain_take_word,
+            .take_word = dump_take_word,
             .check = explain_check,
         },
     [VERB_DUMP] =
@@ -174,7 +169,7 @@ const struct verb verbs[N_VERBS] = {
             .statuses = "0, or the command's own; 1: target; 2: command line; 3: output.",
             .takes_command = true,
             .own_rows = &top_rows,
-            .take_word = top_take_word,
+            .take_word = dump_take_word,
             .check = top_check,
         },
     [VERB_VIEW] =

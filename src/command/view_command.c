@@ -91,10 +91,7 @@ static struct error *write_other_page(const struct options *options, struct inpu
 	if (error)
 		return error;
 	error = write_other(clean, clean_title, file, output_stream(output));
-	if (!error)
-		error = output_finish(output, NULL);
-	output_destroy(output);
-	return error;
+	return output_end(output, error);
 }
 
 // Writes the page of a recording; takes the file's bytes over.

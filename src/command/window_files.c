@@ -108,10 +108,7 @@ static struct error *write_part(const struct window_files *files, const struct w
 	                         .children = options_has_several(files->options),
 	                     },
 	                     output_stream(output));
-	if (!error)
-		error = output_finish(output, NULL);
-	output_destroy(output);
-	return error;
+	return output_end(output, error);
 }
 
 static void mark_used(const struct profile *profile, uint32_t stack_id, bool *used)

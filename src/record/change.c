@@ -73,7 +73,7 @@ static double student_t(double p, double freedom)
 	return high;
 }
 
-static double sum(const double *values, size_t n)
+double change_sum(const double *values, size_t n)
 {
 	double total = 0;
 
@@ -96,8 +96,8 @@ static void residuals_init(struct residuals *ret, const struct change_side *side
 	size_t n = 0;
 
 	for (size_t i = 0; i < side->n; i++) {
-		value += sum(side->stretches[i].values, side->stretches[i].n);
-		total += sum(side->stretches[i].totals, side->stretches[i].n);
+		value += change_sum(side->stretches[i].values, side->stretches[i].n);
+		total += change_sum(side->stretches[i].totals, side->stretches[i].n);
 		n += side->stretches[i].n;
 	}
 	*ret = (struct residuals){
@@ -187,7 +187,7 @@ static struct spread spread_of_blocks(const struct residuals *residuals, size_t 
 		for (size_t j = 0; j < n_blocks; j++) {
 			const size_t first = j * stretch->n / n_blocks,
 			             end = (j + 1) * stretch->n / n_blocks;
-			const double value = sum(stretch->values + first, end - first);
+			const double value = change_sum(stretch->values + first, end - first);
 			squares += value * value;
 		}
 		n += n_blocks;
@@ -200,7 +200,8 @@ static struct spread spread_of_stretches(const struct residuals *residuals)
 	double squares = 0;
 
 	for (size_t i = 0; i < residuals->n; i++) {
-		const double value = sum(residuals->stretches[i].values, residuals->stretches[i].n);
+		const double value =
+		    change_sum(residuals->stretches[i].values, residuals->stretches[i].n);
 		squares += value * value;
 	}
 	return spread_of(squares, residuals->n);

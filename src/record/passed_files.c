@@ -93,16 +93,10 @@ void passed_files_send(struct passed_files *files, const struct modules *modules
 		;
 }
 
-static void close_if_open(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 void taken_files_deinit(struct taken_files *files)
 {
 	for (size_t i = 0; i < files->n; i++)
-		close_if_open(files->items[i].fd);
+		memory_cleanup_close(&files->items[i].fd);
 	free(files->items);
 	*files = (struct taken_files){0};
 }
@@ -164,7 +158,7 @@ void taken_files_give(struct taken_files *files, size_t position, struct module 
 	} else {
 		if (module->fd < 0)
 			module->unreadable = "no more files could be opened";
-		close_if_open(file->fd);
+		memory_cleanup_close(&file->fd);
 	}
 	*file = files->items[--files->n];
 }

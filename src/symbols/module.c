@@ -40,12 +40,6 @@ struct module_segment {
 	bool executable;
 };
 
-static void close_if_open(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 static void module_destroy(struct module *module)
 {
 	// What guarded work left half done is left alone.
@@ -53,9 +47,9 @@ static void module_destroy(struct module *module)
 		symbol_table_destroy(module->symbols);
 	if (module->dwfl && !module->is_abandoned)
 		dwfl_end(module->dwfl);
-	close_if_open(module->fd);
-	close_if_open(module->debug_fd);
-	close_if_open(module->shared_debug_fd);
+	memory_cleanup_close(&module->fd);
+	memory_cleanup_close(&module->debug_fd);
+	memory_cleanup_close(&module->shared_debug_fd);
 	perf_map_destroy(module->perf_map);
 	function_ranges_destroy(module->function_ranges);
 	if (module->frame_names)

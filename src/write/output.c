@@ -640,3 +640,11 @@ void output_destroy(struct output *output)
 	free(output->name);
 	free(output);
 }
+
+struct error *output_end(struct output *output, struct error *error)
+{
+	if (!error)
+		error = output_finish(output, NULL);
+	output_destroy(output);
+	return error;
+}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "instants.h"
 
-#include "unit.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +16,7 @@
 
 #include "proc.h"
 #include "tracee.h"
+#include "unit.h"
 
 void (*instant_after_seize)(void);
 

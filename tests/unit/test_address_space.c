@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // address_space: of this process, when its maps are read.
-#include "unit.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/prctl.h>
@@ -15,6 +13,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "module.h"
+#include "unit.h"
 
 static struct modules modules;
 

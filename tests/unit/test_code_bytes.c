@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // code_bytes: of this process's own memory.
-#include "unit.h"
-
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include "clock.h"
 #include "code_bytes.h"
 #include "module.h"
+#include "unit.h"
 
 enum { SIZE = 1 << 18 };
 

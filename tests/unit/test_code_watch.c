@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // code_watch: of this process's own mappings.
-#include "unit.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 
 #include "code_watch.h"
 #include "proc.h"
+#include "unit.h"
 
 enum { BYTES = 8192 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // expression: each operation on hand-made operands, and what a hostile table may ask for.
-#include "unit.h"
-
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +7,7 @@
 #include "arch.h"
 #include "expression.h"
 #include "memory.h"
+#include "unit.h"
 
 enum { MAX_OPS = 8 };
 

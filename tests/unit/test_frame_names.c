@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // frame_names: what a runtime names, by number and by address.
-#include "unit.h"
-
 #include <string.h>
 
 #include "frame_names.h"
+#include "unit.h"
 
 static void test_names(void **state)
 {

@@ -5,8 +5,6 @@
 //     test_go_guess GOLANG-STRIPPED
 #include <fcntl.h>
 
-#include "unit.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include "memory.h"
 #include "module.h"
 #include "resident.h"
+#include "unit.h"
 
 enum { G_WORDS = 128, STACK_WORDS = 32, N_GOROUTINES = 4, WORD = 8, REASON = 5 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // go_thread and go_switch: hand-made threads of Go, in this program's own memory, and walks over
 // their stacks.
-#include "unit.h"
-
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include "go_thread.h"
 #include "memory.h"
 #include "snapshot.h"
+#include "unit.h"
 
 // DWARF's register numbers.
 enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };

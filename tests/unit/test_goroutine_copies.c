@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // goroutine_copies: hand-made goroutines in this program's own memory.
-#include "unit.h"
-
 #include <string.h>
 #include <unistd.h>
 
 #include "go_program.h"
 #include "goroutine_copies.h"
 #include "resident.h"
+#include "unit.h"
 
 enum { MINOR = 26, STACK_WORDS = 32, FIRST_USED = 8, GOID = 7, SEQ = 3 };
 

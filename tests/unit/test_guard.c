@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "unit.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,6 +14,7 @@
 #include "clock.h"
 #include "guard.h"
 #include "memory.h"
+#include "unit.h"
 
 // cmocka has handlers of its own for faults, and sets them anew for each test: what is tested runs
 // in a child, before whose end its line says that all was as expected.

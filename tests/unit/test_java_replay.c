@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // java_replay: a read gives what is in memory, whether it was made ahead or not, and whatever is
 // asked for.
-#include "unit.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +8,7 @@
 
 #include "java_replay.h"
 #include "memory.h"
+#include "unit.h"
 
 enum {
 	PAGE = 4096,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "unit.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "json.h"
+#include "unit.h"
 
 // What `write` wrote; the caller frees.
 static char *written(void (*write)(struct json *json))

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whose a lock is, by its words; who can never go on; the kernel's table of file locks; calls in
 // words. All without a process.
-#include "unit.h"
-
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +13,7 @@
 #include "lock_claim.h"
 #include "lock_look.h"
 #include "memory.h"
+#include "unit.h"
 
 enum { ADDRESS = 0x7000, TID = 4711, ALL_WORDS = (1 << LOCK_WORDS) - 1 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // maps: the kernel's text, and texts that are none.
-#include "unit.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +10,7 @@
 
 #include "maps.h"
 #include "memory.h"
+#include "unit.h"
 
 static void parse(struct maps *maps, const char *text)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // other_stacks, snapshot_hint: places outside a copy that walks needed, and copies that hold them.
-#include "unit.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include "memory.h"
 #include "other_stacks.h"
 #include "snapshot.h"
+#include "unit.h"
 
 enum { STACK_WORDS = 1 << 14, STACK_BYTES = STACK_WORDS * 8 };
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A page of more runs than a browser can hold.
-#include "unit.h"
-
 #include <string.h>
 
 #include "memory.h"
 #include "page.h"
+#include "unit.h"
 
 enum { N_THREADS = 3, N_RUNS = 20000, N_NODES = 5, N_KINDS = 3, N_WAITS = 4, MAX_RUNS = 6000 };
 enum { LONG_EACH = 1000, LONG_NS = 500000000 };

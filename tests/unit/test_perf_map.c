@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // perf_map: what runtimes write, and what is none.
-#include "unit.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "memory.h"
 #include "perf_map.h"
+#include "unit.h"
 
 static void parse(struct perf_map *map, const char *text)
 {

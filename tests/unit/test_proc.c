@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // proc: the kernel's texts, with whatever a program may call itself; and its own files.
-#include "unit.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +8,7 @@
 
 #include "memory.h"
 #include "proc.h"
+#include "unit.h"
 
 // Each field's value is its number in proc(5), but for the flags.
 #define STAT_REST                                                                                  \

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // python_guess: an interpreter made by hand in this program's own memory, of a version that is not
 // known. It tells its offsets in the newest known order, or in one that has got or lost a word.
-#include "unit.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include "python_guess.h"
 #include "resident.h"
 #include "runtimes.h"
+#include "unit.h"
 
 enum {
 	WORD = 8,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // resident: what a copy holds, and where its gaps are, from memory of which some pages are there.
-#include "unit.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +7,7 @@
 
 #include "memory.h"
 #include "resident.h"
+#include "unit.h"
 
 enum { PAGE = 4096, MANY_PAGES = 4096, MARK = 0x5a };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // snapshot: the stacks of a child that stands still; and reading out of a copy.
-#include "unit.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,6 +14,7 @@
 #include "maps.h"
 #include "memory.h"
 #include "snapshot.h"
+#include "unit.h"
 
 enum { ALTERNATE_BYTES = 1 << 16, LARGE_BYTES = 32 << 20, RED_ZONE = 128 };
 

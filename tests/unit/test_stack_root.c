@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // stack_root: which stack pointers are at the top of a stack, in mappings of this process.
-#include "unit.h"
-
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 #include "memory.h"
 #include "module.h"
 #include "stack_root.h"
+#include "unit.h"
 
 enum { PAGE = 4096, STACK = 0x70000000, END = STACK + 4 * PAGE };
 

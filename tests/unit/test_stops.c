@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // stops: who is asked to stop, who is spared, and what is noted of each, on processes that run,
 // sleep, cannot be stopped, or are gone.
-#include "unit.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,6 +24,7 @@
 #include "target.h"
 #include "tracee.h"
 #include "tracee_stop.h"
+#include "unit.h"
 
 #define FAR_NS (120 * NS_PER_SECOND) // a machine that is busy, or paused, ends it long before
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // thread_info: when names are read, and of whom; and what a new thread has used already.
-#include "unit.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +13,7 @@
 #include "profile.h"
 #include "target.h"
 #include "thread_info.h"
+#include "unit.h"
 
 enum { MS = 1000000, FORK_TRIES = 1000 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // thread_sums: what the kernel adds up for a process, beside what it shows of each thread.
-#include "unit.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -11,6 +9,7 @@
 
 #include "memory.h"
 #include "thread_sums.h"
+#include "unit.h"
 
 enum { N_THREADS = 8, N_WAKES = 20 };
 

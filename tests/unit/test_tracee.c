@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stops at any moment, also between two looks of the kernel for work before the program runs on: a
 // call that is to be entered again has not returned its number.
-#include "unit.h"
-
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -21,6 +19,7 @@
 #include "proc.h"
 #include "thread_signals.h"
 #include "tracee.h"
+#include "unit.h"
 
 enum {
 	PIPE_BYTES = 65536, // that it holds

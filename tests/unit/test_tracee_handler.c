@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What becomes of seized threads at instants that chance hardly ever brings about: one ends, is let
 // go, or executes a program while another one is seized, before it is let go, or after sampling.
-#include "unit.h"
-
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,6 +19,7 @@
 #include "run_stats.h"
 #include "target.h"
 #include "tracee.h"
+#include "unit.h"
 
 enum { MAX_S = 60 }; // who takes longer waits for ever
 

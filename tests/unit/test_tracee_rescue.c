@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Threads that cannot stop for their rescue: nobody waits long for that, and they are let go when
 // they stop.
-#include "unit.h"
-
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
@@ -15,6 +13,7 @@
 #include "rescues.h"
 #include "syscall_rest.h"
 #include "tracee_rescue.h"
+#include "unit.h"
 
 enum { N = 4, LEAST_S = 20, STATUS = 7 };
 

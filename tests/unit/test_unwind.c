@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // unwind: hand-made stacks over code with hand-made rules; no process is looked at but for this
 // program's own file.
-#include "unit.h"
-
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -16,6 +14,7 @@
 #include "profile.h"
 #include "rule_cache.h"
 #include "snapshot.h"
+#include "unit.h"
 #include "unwind.h"
 
 // DWARF's register numbers.
