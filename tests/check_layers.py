@@ -33,6 +33,7 @@ LIBDW_FILES = {
     "dwarf_index",
     "split_package",
     "go_offsets",
+    "v8_layout",
 }
 
 TOP_LEVEL = re.compile(

@@ -505,7 +505,7 @@ class Explain(harness.TestCase):
     def test_child_node(self):
         """Node waits for a child in a loop of events."""
         found = self.first(self.start(harness.find_tool("node"), "-e", CHILD_NODE))
-        self.assertEqual((found["rule"], found["text"]), ("child", "node::SyncProcessRunner::Spawn waits for a child process"))
+        self.assertEqual((found["rule"], found["text"]), ("child", "convert ([eval]:3) waits for a child process"))
 
     def test_functions_without_names(self):
         """That it computes in code of a compiler in the program is said, if nothing names that code."""

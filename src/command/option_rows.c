@@ -61,7 +61,7 @@ static struct error *parse_runtimes(struct options *options, const char *value)
 {
 	if (!runtimes_parse(value, &options->runtimes))
 		return option_error("--runtimes: '%s' is unknown: give auto, none, or some "
-		                    "of go,java,python",
+		                    "of go,java,python,v8",
 		                    value);
 	return NULL;
 }
@@ -454,7 +454,7 @@ static const struct option_row rows[] = {
 	     .verbs = FOR_SAMPLE | FOR_REPORT, .common = FOR_REPORT),
 	VALUE(0, "runtimes", "LIST", parse_runtimes,
 	      "languages whose own functions are shown: auto (all,\n"
-	      "the default), none, or some of go,java,python",
+	      "the default), none, or some of go,java,python,v8",
 	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	VALUE(0, "frames", "WHICH", parse_frames,
 	      "for Python programs: auto (hide the interpreter's own\n"

@@ -14,6 +14,7 @@ extern const struct language java_language;
 extern const struct language luajit_language;
 extern const struct language php_language;
 extern const struct language python_language;
+extern const struct language v8_language;
 
 extern const struct language_text beam_text;
 extern const struct language_text go_text;
@@ -21,5 +22,5 @@ extern const struct language_text java_text;
 extern const struct language_text luajit_text;
 extern const struct language_text php_text;
 extern const struct language_text python_text;
-extern const struct language_text javascript_text, ruby_text, native_text,
-    other_text; // other_texts
+extern const struct language_text v8_text;
+extern const struct language_text ruby_text, native_text, other_text; // other_texts

@@ -361,7 +361,7 @@ static void test_missing_values(void **state)
 	               "--seed: '4294967296' is not a number from 1 to 4294967295");
 	assert_refused(
 	    "-p 1 --runtimes=cobol",
-	    "--runtimes: 'cobol' is unknown: give auto, none, or some of go,java,python");
+	    "--runtimes: 'cobol' is unknown: give auto, none, or some of go,java,python,v8");
 	assert_refused("-p 1 --frames=some",
 	               "--frames: 'some' is unknown: give auto, all, python or native");
 	assert_refused("-p 1 --max-depth", "--max-depth needs a value: --max-depth=N");

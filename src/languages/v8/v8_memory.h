@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// v8_memory: V8's values in the memory of a process. A value is a small integer (Smi), whose lowest
+// bit is 0, or a pointer to an object, which is the object's address + 1.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "resident.h"
+#include "v8_layout.h"
+
+struct v8_memory {
+	struct resident *resident; // borrowed
+	int tid;                   // a live thread of the process
+};
+
+static inline bool v8_is_object(uint64_t value)
+{
+	return (value & 3) == 1;
+}
+
+static inline bool v8_is_smi(uint64_t value)
+{
+	return (uint32_t)value == 0;
+}
+
+static inline int32_t v8_smi(uint64_t value)
+{
+	return (int32_t)(value >> 32);
+}
+
+static inline bool v8_read(const struct v8_memory *memory, uint64_t address, void *bytes,
+                           size_t size)
+{
+	return resident_read(memory->resident, memory->tid, address, bytes, size);
+}
+
+// Reads from the object on that the value points to. False if it points to none.
+static inline bool v8_read_object(const struct v8_memory *memory, uint64_t value, void *bytes,
+                                  size_t size)
+{
+	return v8_is_object(value) && v8_read(memory, value - 1, bytes, size);
+}
+
+// Returns the instance type that a Map stands for; -1: the value is no Map.
+static inline int32_t v8_map_type(const struct v8_memory *memory, uint64_t map)
+{
+	uint16_t type;
+
+	return v8_is_object(map) && v8_read(memory, map - 1 + V8_MAP_TYPE, &type, sizeof(type))
+	           ? type
+	           : -1;
+}
+
+// Returns the type of the object that the value points to; -1: it points to none, or the garbage
+// collector is moving it.
+static inline int32_t v8_type(const struct v8_memory *memory, uint64_t value)
+{
+	uint64_t map;
+
+	return v8_read_object(memory, value, &map, sizeof(map)) ? v8_map_type(memory, map) : -1;
+}
