@@ -23,7 +23,7 @@ enum {
 	V8_MAX_FRAMES = 8192,   // of one thread, the innermost
 	V8_MAX_FUNCTIONS = 512, // different ones of them
 	V8_FUNCTION_BYTES = 40, // that are read of a JSFunction
-	V8_PAGES = 128,         // with objects that were read last
+	V8_PAGES = 64,          // with objects that were read last
 };
 
 struct v8 {
@@ -33,6 +33,7 @@ struct v8 {
 	uint32_t names_module; // the index of "[v8]"
 	uint32_t *locations;   // of the last merged stack
 	size_t locations_capacity;
+	struct v8_types types;
 	uint64_t pages[V8_PAGES]; // addresses in pages that the next read will need; 0: none
 };
 

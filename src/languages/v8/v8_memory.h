@@ -10,9 +10,17 @@
 #include "resident.h"
 #include "v8_layout.h"
 
+// Types of Maps that were asked for, by address: those of V8's own kinds of objects stay as they
+// are.
+struct v8_types {
+	uint64_t maps[64];
+	uint16_t types[64];
+};
+
 struct v8_memory {
 	struct resident *resident; // borrowed
 	int tid;                   // a live thread of the process
+	struct v8_types *types;    // borrowed
 };
 
 static inline bool v8_is_object(uint64_t value)
@@ -46,11 +54,19 @@ static inline bool v8_read_object(const struct v8_memory *memory, uint64_t value
 // Returns the instance type that a Map stands for; -1: the value is no Map.
 static inline int32_t v8_map_type(const struct v8_memory *memory, uint64_t map)
 {
+	const size_t i = map * 0x9e3779b97f4a7c15u >> 58;
+	struct v8_types *types = memory->types;
 	uint16_t type;
 
-	return v8_is_object(map) && v8_read(memory, map - 1 + V8_MAP_TYPE, &type, sizeof(type))
-	           ? type
-	           : -1;
+	if (!v8_is_object(map))
+		return -1;
+	if (types->maps[i] == map)
+		return types->types[i];
+	if (!v8_read(memory, map - 1 + V8_MAP_TYPE, &type, sizeof(type)))
+		return -1;
+	types->maps[i] = map;
+	types->types[i] = type;
+	return type;
 }
 
 // Returns the type of the object that the value points to; -1: it points to none, or the garbage

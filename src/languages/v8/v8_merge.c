@@ -125,6 +125,7 @@ static void remember_pages(struct merge *merge)
 	const struct v8_layout *layout = merge->v8->layout;
 	const struct v8_noted *functions = v8_note_functions(merge->note);
 
+	memset(merge->v8->pages, 0, sizeof(merge->v8->pages));
 	for (size_t i = 0; i < merge->note->n_functions; i++) {
 		const struct v8_noted *noted = &functions[i];
 		remember_page(merge->v8, noted->function);
@@ -162,7 +163,7 @@ bool v8_merge(void *context, int tid, const struct snapshot *snapshot,
 		locations[i] = NOT_ASKED;
 	struct merge merge = {
 	    .v8 = v8,
-	    .memory = {.resident = v8->setup->resident, .tid = tid},
+	    .memory = {.resident = v8->setup->resident, .tid = tid, .types = &v8->types},
 	    .note = note,
 	    .stack = stack,
 	    .locations = locations,
