@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Machine code of the target's making, followed to its return.
 #include "fuzz.h"
+#include "arch.h"
 #include "beam_code.h"
 #include "hotspot_code.h"
 #include "language.h"
 #include "rule.h"
 #include "x86_code.h"
 #include "x86_frame.h"
-#include "x86_padding.h"
 
 static const uint64_t START = 0x1000;
 
@@ -83,8 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	expect(!x86_code_leads_to(&code, START, START + size / 2) ||
 	       x86_code_may_lead_to(&code, START, START + size / 2, size % 2));
 	x86_code_may_return(&code, START);
-	x86_padding_jumps_back(data, size);
-	expect(!x86_padding_is_all(data, size) || size == 0 || data[0] != 0xc3);
+	ARCH_NATIVE->jumps_back(data, size);
+	expect(!ARCH_NATIVE->is_padding(data, size) || size == 0 || data[0] != 0xc3);
 
 	const struct arch_functions functions = {read_code, find_function, find_sp, &input};
 	struct arch_frame frame = {0};
