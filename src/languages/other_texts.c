@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-
 // --- Ruby
 
 static const struct wait_rule ruby_waits[] = {
@@ -29,7 +28,10 @@ const struct language_text ruby_text = {
 
 // --- C and C++
 
-static const char *const native_lookups[] = {"getaddrinfo", "gethostbyname", "getnameinfo", NULL};
+static const char *const native_lookups[] = {
+    "getaddrinfo", "gethostbyname", "getnameinfo", "__res_context_", "res_nquery", "res_nsearch",
+    "res_query@",  "res_search@",   NULL,
+};
 static const char *const native_results[] = {"std::__atomic_futex_unsigned", "std::__basic_future",
                                              NULL};
 

@@ -30,6 +30,8 @@ static const struct activity requests = {
     THREAD_SLEEPING, NO_SYSCALL, "", "select", "net/http.(*persistConn).roundTrip", ALL_TICKS};
 static const struct activity lookup = {
     THREAD_SLEEPING, SYS_poll, "udp 10.0.0.1:1 -> 10.0.0.2:53", "", "getaddrinfo", ALL_TICKS};
+static const struct activity asks_resolver = {
+    THREAD_SLEEPING, SYS_poll, "udp 10.0.0.1:1 -> 10.0.0.2:53", "", "res_nquery", ALL_TICKS};
 static const struct activity swapped = {THREAD_DISK, NO_SYSCALL, "", "", "memcpy", ALL_TICKS};
 static const struct activity gil = {THREAD_SLEEPING, SYS_futex, "GIL, held by \"a\" 1", "",
                                     "take_gil",      ALL_TICKS};
@@ -112,6 +114,7 @@ static const struct {
 	const char *rules; // those that are found, in their order; '!': a fault
 } cases[] = {
     {"a name look-up", {{&lookup}}, "!name-lookup"},
+    {"a question to a name server", {{&asks_resolver}}, "!name-lookup"},
     {"a child's output", {{&runs_child}}, "child"},
     {"a child, on a condition", {{&awaits_child}}, "child"},
     {"a child that is looked for again and again", {{&polls_child}}, "child"},
