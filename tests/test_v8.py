@@ -152,6 +152,13 @@ class V8(harness.TestCase):
         """Garbage is collected, and functions come and go: none has the name of another one."""
         self.check_churn()
 
+    def test_left_over(self):
+        """What is left of functions that are over is not taken for the callers of one that waits."""
+        target = self.start_node("idle", options=["--no-opt", "--no-sparkplug"])
+        waits = [s for s in attach(target, hz=499).pprof.samples if s.tid == target.pid and "epoll" in s.stack[-1]]
+        self.assertGreater(sum(s.count for s in waits), 100)
+        self.assertEqual([s.stack for s in waits if javascript(s)], [])
+
     def test_shares(self):
         """Two functions that compute have the shares that the program's own clock says."""
         path = os.path.join(self.directory(), "spent")

@@ -14,7 +14,8 @@
 #include "v8.h"
 
 enum {
-	ABOVE_FP = 16, // the saved fp and the return address
+	ABOVE_FP = 16,    // the saved fp and the return address
+	MAX_POPPED = 256, // of the arguments, by compiled functions
 	PAGE_BYTES = 4096,
 };
 
@@ -30,9 +31,11 @@ struct merge {
 
 enum { NOT_ASKED = UINT32_MAX, NO_NAME = UINT32_MAX - 1 };
 
-// Finds the noted frame that lies in the part of the stack from sp up to `end`. Above it there may
-// be the arguments, which the function itself takes off when it returns.
-static const struct v8_frame *find_frame(const struct v8_note *note, uint64_t sp, uint64_t end)
+// Finds the noted frame of the function whose part of the stack is from sp up to `end`. It is the
+// outermost thing there, but for the arguments, which the function itself takes off when it
+// returns: at most `max_popped` bytes. What lies further in is left of frames that are over.
+static const struct v8_frame *find_frame(const struct v8_note *note, uint64_t sp, uint64_t end,
+                                         uint64_t max_popped)
 {
 	const struct v8_frame *frames = v8_note_frames(note);
 	size_t low = 0, high = note->n_frames;
@@ -44,7 +47,10 @@ static const struct v8_frame *find_frame(const struct v8_note *note, uint64_t sp
 		else
 			high = middle;
 	}
-	return low > 0 && frames[low - 1].fp >= sp ? &frames[low - 1] : NULL;
+	if (low == 0)
+		return NULL;
+	const struct v8_frame *frame = &frames[low - 1];
+	return frame->fp >= sp && end - frame->fp - ABOVE_FP <= max_popped ? frame : NULL;
 }
 
 static uint64_t word_at(const uint8_t *bytes, int32_t offset)
@@ -95,11 +101,13 @@ static uint32_t location_of(struct merge *merge, size_t i)
 {
 	const struct unwound *stack = merge->stack;
 	const uint64_t end = i + 1 < stack->n ? stack->sps[i + 1] : stack->last_sp;
-	const struct v8_frame *frame = find_frame(merge->note, stack->sps[i], end);
+	const bool compiled = is_compiled(merge, i);
+	const struct v8_frame *frame =
+	    find_frame(merge->note, stack->sps[i], end, compiled ? MAX_POPPED : 0);
 	const struct v8_noted *noted =
 	    frame ? &v8_note_functions(merge->note)[frame->function] : NULL;
 
-	if (!frame || (!is_compiled(merge, i) && !is_interpreted(merge, noted)))
+	if (!frame || (!compiled && !is_interpreted(merge, noted)))
 		return stack->locations[i];
 	uint32_t *location = &merge->locations[frame->function];
 	if (*location == NOT_ASKED)
