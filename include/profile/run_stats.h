@@ -37,7 +37,7 @@ enum runtime_fault {
 // What was read of one language's stacks.
 struct run_language {
 	uint64_t faults[N_RUNTIME_FAULTS]; // counted in samples
-	uint64_t unnamed; // frames whose function was gone before its name was read
+	uint64_t unnamed; // frames whose function was gone before its name was read, or did not fit
 	int unknown;      // a version that is not known, by a part of its number; -1: not told; 0:
 	                  // none
 	int guessed;      // likewise, one that is read as the newest known one; 0: none

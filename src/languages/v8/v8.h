@@ -56,6 +56,8 @@ struct v8_noted {
 // The note: then come the frames, by ascending fp, and the functions.
 struct v8_note {
 	uint32_t n_frames, n_functions;
+	uint32_t n_left; // frames for which there was no room, at least
+	uint32_t unused;
 };
 
 static inline const struct v8_frame *v8_note_frames(const struct v8_note *note)

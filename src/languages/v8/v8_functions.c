@@ -130,6 +130,17 @@ static bool are_places(uint64_t start, uint64_t end)
 	       v8_smi(start) < v8_smi(end);
 }
 
+// True if the words of a ScopeInfo from the n-th on are still these. If a string that they point to
+// is moved, they change.
+static bool has_words(const struct v8_memory *memory, uint64_t scope, int32_t first,
+                      const uint64_t *words, size_t n)
+{
+	uint64_t now[WORDS_AFTER];
+
+	return n == 0 || (v8_read_object(memory, scope + 8 + 8 * (uint64_t)first, now, 8 * n) &&
+	                  memcmp(now, words, 8 * n) == 0);
+}
+
 // Finds the name and the place of the first character in a ScopeInfo (scope-info.tq). After the
 // variables come, if it is a function's, its name, a Smi, and a guessed name or another object;
 // and in older versions where it begins and ends. Of a module, a Smi comes before that.
@@ -163,7 +174,7 @@ static bool read_scope(const struct v8_layout *layout, const struct v8_memory *m
 	                        sizeof(start)) &&
 	         v8_is_smi(start))
 		*ret_start = v8_smi(start);
-	return true;
+	return has_words(memory, scope, first, words, n);
 }
 
 static bool read_name(const struct v8_layout *layout, const struct v8_memory *memory,
@@ -185,7 +196,7 @@ static uint32_t find_script(const struct v8_functions *functions,
 	                       script_equal, functions, identity);
 }
 
-// Finds the lines of a script's source, which may be moved meanwhile.
+// Finds the lines of a script's source, which may be moved meanwhile. False: to be tried again.
 static bool read_lines(const struct v8_memory *memory, uint64_t script, struct v8_lines *ret)
 {
 	uint64_t source, now = 0;
@@ -193,7 +204,8 @@ static bool read_lines(const struct v8_memory *memory, uint64_t script, struct v
 	if (!v8_read_object(memory, script + V8_SCRIPT_SOURCE, &source, sizeof(source)))
 		return false;
 	v8_string_lines(memory, source, ret);
-	if (v8_read_object(memory, script + V8_SCRIPT_SOURCE, &now, sizeof(now)) && now == source)
+	if (*memory->n_left > 0 &&
+	    v8_read_object(memory, script + V8_SCRIPT_SOURCE, &now, sizeof(now)) && now == source)
 		return true;
 	free(ret->ends);
 	*ret = (struct v8_lines){0};
@@ -266,9 +278,9 @@ static bool read_function(struct v8_functions *functions, const struct v8_memory
 	uint32_t number = find_script(functions, &identity->script);
 	const bool has_script =
 	    number != HASH_NONE || read_script(functions, memory, &identity->script, &read);
-	// V8's own functions have none.
-	const bool lacks_script =
-	    !has_script && v8_type(memory, identity->script.script) == layout->script;
+	// V8's own functions have another object there.
+	const int32_t type = has_script ? 0 : v8_type(memory, identity->script.script);
+	const bool lacks_script = !has_script && (type < 0 || type == layout->script);
 	if (lacks_script || !is_same(layout, memory, identity)) {
 		free(read.file);
 		free(read.lines.ends);
@@ -300,7 +312,8 @@ const struct v8_function *v8_functions_get(struct v8_functions *functions,
 
 	if (id != HASH_NONE)
 		return &functions->items[id];
-	if (functions->n >= MAX_FUNCTIONS || functions->n_lines > MAX_LINES)
+	if (functions->n >= MAX_FUNCTIONS || functions->n_scripts >= MAX_FUNCTIONS ||
+	    functions->n_lines > MAX_LINES)
 		clear(functions);
 	if (!read_function(functions, memory, identity, &function))
 		return NULL;

@@ -21,6 +21,7 @@ struct v8_memory {
 	struct resident *resident; // borrowed
 	int tid;                   // a live thread of the process
 	struct v8_types *types;    // borrowed
+	size_t *n_left;            // characters of strings that may still be read
 };
 
 static inline bool v8_is_object(uint64_t value)

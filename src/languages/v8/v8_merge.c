@@ -169,16 +169,20 @@ bool v8_merge(void *context, int tid, const struct snapshot *snapshot,
 	_cleanup_free_ uint32_t *locations = memory_alloc(note->n_functions * sizeof(*locations));
 	for (size_t i = 0; i < note->n_functions; i++)
 		locations[i] = NOT_ASKED;
+	size_t n_left = V8_MAX_CHARACTERS;
 	struct merge merge = {
 	    .v8 = v8,
-	    .memory = {.resident = v8->setup->resident, .tid = tid, .types = &v8->types},
+	    .memory = {.resident = v8->setup->resident,
+	               .tid = tid,
+	               .types = &v8->types,
+	               .n_left = &n_left},
 	    .note = note,
 	    .stack = stack,
 	    .locations = locations,
 	};
 	remember_pages(&merge);
 	const size_t n = put_all(&merge);
-	runtimes_figures(v8->setup, &v8_language)->unnamed += merge.n_unnamed;
+	runtimes_figures(v8->setup, &v8_language)->unnamed += merge.n_unnamed + note->n_left;
 	if (merge.n_named == 0)
 		return true;
 	stack->locations = v8->locations;

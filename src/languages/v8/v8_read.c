@@ -10,6 +10,7 @@ enum {
 	MAX_WORDS = 1 << 19,       // of the stack that are looked at
 	MAX_FRAME_BYTES = 1 << 20, // of one frame
 	SLOTS = 2048,              // of the table of functions
+	MAX_SAME = 4,              // entries of one function
 	// The words of a frame, below its fp.
 	CONTEXT = 1,
 	FUNCTION = 2,
@@ -34,25 +35,33 @@ struct reading {
 	size_t n_words; // that were looked at
 };
 
-static size_t slot_of(uint64_t function, uint64_t bytecodes)
+static size_t slot_of(uint64_t function)
 {
-	return (function * 3 + bytecodes) * 0x9e3779b97f4a7c15u >> 53;
+	return function * 0x9e3779b97f4a7c15u >> 53;
 }
 
 // Returns the number of the function with these words, a new or a known one; V8_MAX_FUNCTIONS:
-// there are too many.
+// there are too many. In frames of compiled code the second word is any value: few are kept.
 static uint32_t number_of(struct reading *reading, uint64_t function, uint64_t bytecodes)
 {
 	struct work *work = reading->work;
 	uint32_t *n = &reading->note->n_functions;
-	size_t slot = slot_of(function, bytecodes);
+	size_t slot = slot_of(function);
+	uint32_t first = 0;
+	size_t n_same = 0;
 
 	for (; work->slots[slot]; slot = (slot + 1) % SLOTS) {
 		const uint32_t number = work->slots[slot] - 1u;
 		const struct v8_noted *known = &work->functions[number];
-		if (known->function == function && known->bytecodes == bytecodes)
+		if (known->function != function)
+			continue;
+		if (known->bytecodes == bytecodes)
 			return number;
+		if (n_same++ == 0)
+			first = number;
 	}
+	if (n_same >= MAX_SAME)
+		return first;
 	if (*n == V8_MAX_FUNCTIONS)
 		return V8_MAX_FUNCTIONS;
 	work->functions[*n] = (struct v8_noted){.function = function, .bytecodes = bytecodes};
@@ -70,6 +79,8 @@ static void add_frame(struct reading *reading, const uint64_t *words, uint64_t f
 
 	if (number < V8_MAX_FUNCTIONS)
 		reading->frames[reading->note->n_frames++] = (struct v8_frame){fp, number};
+	else
+		reading->note->n_left++;
 }
 
 // Looks at each place of a stack for words as a JavaScript frame has them. What is left of frames
@@ -84,8 +95,10 @@ static void search(struct reading *reading, const struct snapshot_region *region
 
 	for (size_t i = N_BELOW; i + 1 < n; i++) {
 		const uint64_t fp = start + i * WORD;
-		if (++reading->n_words > MAX_WORDS || reading->note->n_frames == V8_MAX_FRAMES)
+		if (++reading->n_words > MAX_WORDS || reading->note->n_frames == V8_MAX_FRAMES) {
+			reading->note->n_left++;
 			return;
+		}
 		if (!v8_is_object(words[i - CONTEXT]) || !v8_is_object(words[i - FUNCTION]) ||
 		    words[i] - fp - WORD >= MAX_FRAME_BYTES || words[i] % WORD != 0)
 			continue;

@@ -9,9 +9,10 @@
 enum {
 	MAX_PARTS = 1 << 12, // of a string that was put together
 	MAX_DEPTH = 64,
-	MAX_SOURCE = 16 << 20, // characters
-	CHUNK = 4096,          // characters that are read at once
-	KIND = 7,              // in an instance type: how the string is represented
+	MAX_SOURCE = V8_MAX_CHARACTERS / 2,
+	MAX_SOURCE_LINES = 1 << 20,
+	CHUNK = 4096, // characters that are read at once
+	KIND = 7,     // in an instance type: how the string is represented
 	SEQUENTIAL = 0,
 	CONS = 1,
 	EXTERNAL = 2,
@@ -66,8 +67,15 @@ static bool read_characters(struct reading *reading, uint64_t address, bool is_o
 	uint16_t characters[CHUNK];
 	uint8_t bytes[CHUNK];
 
+	size_t *left = reading->memory->n_left;
+
 	for (size_t i = 0, count; i < n && !reading->is_done; i += count) {
 		count = n - i < CHUNK ? n - i : CHUNK;
+		if (*left < count) {
+			*left = 0;
+			return false;
+		}
+		*left -= count;
 		if (is_one_byte) {
 			if (!v8_read(reading->memory, address + i, bytes, count))
 				return false;
@@ -218,6 +226,8 @@ static bool take_lines(void *context, const uint16_t *characters, size_t n)
 	struct line_search *search = context;
 	struct v8_lines *lines = search->lines;
 
+	if (lines->n >= MAX_SOURCE_LINES)
+		return false;
 	for (size_t i = 0; i < n; i++, search->at++) {
 		const uint16_t c = characters[i];
 		const bool ends_here = c == '\n' || c == 0x2028 || c == 0x2029;
@@ -238,7 +248,7 @@ bool v8_string_lines(const struct v8_memory *memory, uint64_t value, struct v8_l
 
 	*ret = (struct v8_lines){0};
 	if (read_head(memory, value, &string) && string.length <= MAX_SOURCE &&
-	    read_part(&reading, value, 0, string.length, 0)) {
+	    read_part(&reading, value, 0, string.length, 0) && !reading.is_done) {
 		if (!ret->ends)
 			ret->ends = memory_alloc(sizeof(*ret->ends)); // all is one line
 		return true;

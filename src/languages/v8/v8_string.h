@@ -8,6 +8,9 @@
 
 #include "v8_memory.h"
 
+// Of all strings that are read for one stack.
+enum { V8_MAX_CHARACTERS = 32 << 20 };
+
 // Reads at most size - 1 bytes of a string's text; a longer one is cut between two characters.
 // False if the value is not a string, or cannot be read.
 bool v8_string_read(const struct v8_memory *memory, uint64_t string, char *ret, size_t size);
@@ -19,5 +22,5 @@ struct v8_lines {
 };
 
 // Finds where the lines of a source end, as JavaScript has it. False if it cannot be read, or is
-// too long.
+// too long, or has too many.
 bool v8_string_lines(const struct v8_memory *memory, uint64_t string, struct v8_lines *ret);

@@ -123,7 +123,7 @@ static void print_unread(const struct run_stats *stats, FILE *stream)
 		fprintf(
 		    stream,
 		    "profiler: %ju frame%s of JavaScript without a name: the function was gone, "
-		    "or had moved, before it was read\n",
+		    "or had moved, before it was read, or there were too many\n",
 		    (uintmax_t)v8->unnamed, text_plural(v8->unnamed));
 }
 
