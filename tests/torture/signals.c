@@ -12,6 +12,7 @@
 // waitid must tell each of them rightly.
 //
 // Says: name, signals or rounds, faults.
+#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -162,7 +163,8 @@ static void queue(void)
 	ready();
 	while (now_s() < end_s + 0.2)
 		usleep(100000);
-	waitpid(to_process.sender, NULL, 0);
+	while (waitpid(to_process.sender, NULL, 0) < 0 && errno == EINTR) // by its signals
+		;
 	pthread_join(sender, &sent_to_thread);
 	wait_for_all(&to_process, atomic_load(&shared->sent));
 	wait_for_all(&to_thread, (long)sent_to_thread);
