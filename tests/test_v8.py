@@ -68,6 +68,12 @@ def shown_name(frame):
     return "(anonymous)" if frame.name == "anonymous" else frame.name  # of new Function
 
 
+def is_stripped(target):
+    """Debian's is."""
+    with open(f"/proc/{target.pid}/maps", encoding="utf-8") as maps:
+        return "/libnode.so" in maps.read()
+
+
 class V8(harness.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -86,15 +92,13 @@ class V8(harness.TestCase):
         told = read_told(directory)
         seen = set()
         version = subprocess.run([node, "--version"], stdout=subprocess.PIPE, check=True).stdout
-        with open(f"/proc/{target.pid}/maps", encoding="utf-8") as maps:
-            is_stripped = "/libnode.so" in maps.read()  # Debian's
         is_copying = version.startswith(b"v18.")  # V8's own code, to memory without a file
         for sample in attach(target).pprof.samples:
             if sample.tid not in told or UNSEEN in sample.stack:
                 continue
             shown = [(shown_name(frame), frame.file) for frame in javascript(sample) if frame.name not in BUILTINS]
             shown, expected = without_start(shown), without_start([row[:2] for row in told[sample.tid]])
-            if is_stripped:  # such a file does not say how its code is unwound that C++ calls JavaScript by
+            if is_stripped(target):  # such a file does not say how its code is unwound that C++ calls JavaScript by
                 self.assertEqual(shown, expected[: len(shown)])
             else:
                 self.assertEqual(shown, expected, sample.stack)
@@ -192,8 +196,10 @@ class V8(harness.TestCase):
         run = attach(target, "--frames=python")
         stacks = [sample.frames for sample in run.pprof.samples if javascript(sample)]
         self.assertTrue(stacks)
+        # A mark stays: in a file without symbols a stack ends where C++ has called JavaScript.
+        marks = {"[truncated: no unwinding rule]"} if is_stripped(target) else set()
         for frames in stacks:
-            self.assertEqual([frame.name for frame in frames if not is_javascript(frame)], [])
+            self.assertLessEqual({frame.name for frame in frames if not is_javascript(frame)}, marks)
 
 
 if __name__ == "__main__":
