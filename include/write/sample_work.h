@@ -3,8 +3,8 @@
 // (wait_kind_has_no_work), and for a task, such as a goroutine, by whose functions are on its
 // stack.
 //
-// A connection that is kept open has a task of the library that waits for it, whether anybody asks
-// or not. Who has asked, waits for that task.
+// The library keeps a task for each open connection. It always waits for the other end, also when
+// there is no request. The task that made a request waits for the library's task.
 #pragma once
 
 #include <stdbool.h>

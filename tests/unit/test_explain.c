@@ -243,8 +243,8 @@ static void test_busy_machine(void **state)
 	}
 }
 
-// Who holds the interpreter's lock while it waits for a CPU makes the others wait for that, too: it
-// is a fault if it would be one on a machine that is not busy.
+// While the holder of the GIL waits for a CPU, other threads wait longer for the GIL. That is told
+// as a fault only if it would be one on an idle machine.
 static void test_gil_on_busy_machine(void **state)
 {
 	(void)state;

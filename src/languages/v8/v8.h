@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // v8: V8 (Node's JavaScript engine) in a process, and the names of its functions.
 //
-// The machine's own stack shows V8's frames: of compiled functions, which have no names, and of the
-// interpreter. Each begins with the same words (frame-constants.h in V8's sources), among them the
-// function. v8_read notes these of all that look like such frames, and what tells the functions
-// from each other; v8_merge puts names where the walk has found the frames.
+// The native stack has V8's frames: those of compiled functions, which have no names, and those of
+// the interpreter. Each begins with the same words (frame-constants.h in V8's sources), one of
+// which points to the function. v8_read notes everything on the stack that looks like such a frame,
+// and what identifies its function; v8_merge puts names where the unwinder has found frames.
 #pragma once
 
 #include <stdbool.h>

@@ -19,14 +19,6 @@ enum {
 	WORDS_AFTER = 8,           // in which the function's name and place are
 };
 
-static uint64_t word_at(const uint8_t *bytes, int32_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
 static void clear(struct v8_functions *functions)
 {
 	for (size_t i = 0; i < functions->n_scripts; i++) {
@@ -55,11 +47,12 @@ struct v8_identity v8_identity_of(const struct v8_layout *layout, uint64_t share
 	memcpy(&literal, shared_bytes + layout->shared_script + V8_SHARED_LITERAL, sizeof(literal));
 	return (struct v8_identity){
 	    .shared = shared,
-	    .map = word_at(shared_bytes, 0),
-	    .name = word_at(shared_bytes, layout->shared_name),
+	    .map = v8_word_at(shared_bytes, 0),
+	    .name = v8_word_at(shared_bytes, layout->shared_name),
 	    .literal = literal,
-	    .script = {word_at(shared_bytes, layout->shared_script),
-	               word_at(script_bytes, V8_SCRIPT_NAME), word_at(script_bytes, V8_SCRIPT_ID)},
+	    .script = {v8_word_at(shared_bytes, layout->shared_script),
+	               v8_word_at(script_bytes, V8_SCRIPT_NAME),
+	               v8_word_at(script_bytes, V8_SCRIPT_ID)},
 	};
 }
 
@@ -68,7 +61,7 @@ static uint64_t hash_words(const void *key, size_t size)
 	uint64_t hash = 0;
 
 	for (size_t i = 0; i < size; i += sizeof(uint64_t))
-		hash = hash_mix(hash, word_at(key, (int32_t)i));
+		hash = hash_mix(hash, v8_word_at(key, (int32_t)i));
 	return hash;
 }
 
@@ -95,7 +88,7 @@ static bool is_same(const struct v8_layout *layout, const struct v8_memory *memo
 
 	if (!v8_read_object(memory, identity->shared, shared, sizeof(shared)))
 		return false;
-	v8_read_object(memory, word_at(shared, layout->shared_script), script, sizeof(script));
+	v8_read_object(memory, v8_word_at(shared, layout->shared_script), script, sizeof(script));
 	const struct v8_identity now = v8_identity_of(layout, identity->shared, shared, script);
 	return memcmp(&now, identity, sizeof(now)) == 0;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "resident.h"
 #include "v8_layout.h"
@@ -37,6 +38,15 @@ static inline bool v8_is_smi(uint64_t value)
 static inline int32_t v8_smi(uint64_t value)
 {
 	return (int32_t)(value >> 32);
+}
+
+// Returns the word at that offset of an object that was read.
+static inline uint64_t v8_word_at(const uint8_t *bytes, int32_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
 }
 
 static inline bool v8_read(const struct v8_memory *memory, uint64_t address, void *bytes,

@@ -31,9 +31,9 @@ struct merge {
 
 enum { NOT_ASKED = UINT32_MAX, NO_NAME = UINT32_MAX - 1 };
 
-// Finds the noted frame of the function whose part of the stack is from sp up to `end`. It is the
-// outermost thing there, but for the arguments, which the function itself takes off when it
-// returns: at most `max_popped` bytes. What lies further in is left of frames that are over.
+// Finds the noted frame of the function whose part of the stack is from sp up to `end`. Only its
+// arguments may lie between that frame and `end`: at most `max_popped` bytes, which the function
+// removes when it returns. Noted frames further in were left by functions that have returned.
 static const struct v8_frame *find_frame(const struct v8_note *note, uint64_t sp, uint64_t end,
                                          uint64_t max_popped)
 {
@@ -51,14 +51,6 @@ static const struct v8_frame *find_frame(const struct v8_note *note, uint64_t sp
 		return NULL;
 	const struct v8_frame *frame = &frames[low - 1];
 	return frame->fp >= sp && end - frame->fp - ABOVE_FP <= max_popped ? frame : NULL;
-}
-
-static uint64_t word_at(const uint8_t *bytes, int32_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
 }
 
 // True if the stack's i-th frame is code that V8 has compiled.
@@ -81,9 +73,9 @@ static uint32_t name_function(struct merge *merge, const struct v8_noted *noted)
 {
 	struct v8 *v8 = merge->v8;
 	const struct v8_layout *layout = v8->layout;
-	const int32_t type = v8_map_type(&merge->memory, word_at(noted->function_bytes, 0));
+	const int32_t type = v8_map_type(&merge->memory, v8_word_at(noted->function_bytes, 0));
 	const struct v8_identity identity =
-	    v8_identity_of(layout, word_at(noted->function_bytes, layout->function_shared),
+	    v8_identity_of(layout, v8_word_at(noted->function_bytes, layout->function_shared),
 	                   noted->shared_bytes, noted->script_bytes);
 
 	if (type < layout->first_function || type > layout->last_function)
@@ -138,8 +130,9 @@ static void remember_pages(struct merge *merge)
 		const struct v8_noted *noted = &functions[i];
 		remember_page(merge->v8, noted->function);
 		remember_page(merge->v8, noted->bytecodes);
-		remember_page(merge->v8, word_at(noted->function_bytes, layout->function_shared));
-		remember_page(merge->v8, word_at(noted->shared_bytes, layout->shared_script));
+		remember_page(merge->v8,
+		              v8_word_at(noted->function_bytes, layout->function_shared));
+		remember_page(merge->v8, v8_word_at(noted->shared_bytes, layout->shared_script));
 	}
 }
 

@@ -83,8 +83,8 @@ static void add_frame(struct reading *reading, const uint64_t *words, uint64_t f
 		reading->note->n_left++;
 }
 
-// Looks at each place of a stack for words as a JavaScript frame has them. What is left of frames
-// that are over may look like one, too; only those that the walk finds as well are used.
+// Searches a stack for words that look like the frame of a JavaScript function. A function that has
+// returned may have left some; v8_merge uses only those where the unwinder has found a frame.
 static void search(struct reading *reading, const struct snapshot_region *region, uint64_t low)
 {
 	const uint64_t start =
@@ -131,14 +131,6 @@ static void search_all(struct reading *reading, const struct snapshot *snapshot)
 	}
 }
 
-static uint64_t word_at(const uint8_t *bytes, int32_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
 // Adds a block if the value points to an object.
 static size_t add_block(struct resident_block *blocks, size_t n, uint64_t value, void *bytes,
                         size_t size)
@@ -179,12 +171,13 @@ static void read_functions(struct reading *reading)
 	n = 0;
 	for (size_t i = 0; i < n_functions; i++)
 		n = add_block(blocks, n,
-		              word_at(functions[i].function_bytes, layout->function_shared),
+		              v8_word_at(functions[i].function_bytes, layout->function_shared),
 		              functions[i].shared_bytes, V8_SHARED_BYTES);
 	read_blocks(reading, n);
 	n = 0;
 	for (size_t i = 0; i < n_functions; i++)
-		n = add_block(blocks, n, word_at(functions[i].shared_bytes, layout->shared_script),
+		n = add_block(blocks, n,
+		              v8_word_at(functions[i].shared_bytes, layout->shared_script),
 		              functions[i].script_bytes, V8_SCRIPT_BYTES);
 	read_blocks(reading, n);
 }
