@@ -93,6 +93,20 @@ static bool is_own(const struct explanation *explanation, const struct module *m
 	return *known == 2;
 }
 
+// Adds a function of a stack whose places begin at `first`. One that calls itself counts once, with
+// the line of its innermost call.
+static void push_call(struct explanation *explanation, size_t first, const struct line *line,
+                      uint32_t link)
+{
+	struct place *places = explanation->places;
+	const size_t n = explanation->n_places;
+
+	if (n > first && places[n - 1].function == line->function)
+		places[n - 1].line = line->line;
+	else
+		push_place(explanation, line, link);
+}
+
 // Adds the program's own functions of the frames from the n-th down to before the i-th, root first.
 // Returns how many; sets *ret_named to the innermost function with a name, if there is one: to one
 // of a language's own frames rather than to what the interpreter does for it.
@@ -114,7 +128,7 @@ static uint32_t push_own(struct explanation *explanation, const struct stack *st
 				*ret_named = line;
 			has_frame = has_frame || module->kind == MODULE_RUNTIME;
 			if (is_own(explanation, module, line))
-				push_place(explanation, line, link);
+				push_call(explanation, first, line, link);
 		}
 	}
 	return (uint32_t)(explanation->n_places - first);
